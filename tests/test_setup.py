@@ -131,6 +131,7 @@ def test_help_names_every_target() -> None:
 
 
 @pytest.mark.parametrize("checks", ["", "true"])
+@pytest.mark.sweep
 def test_without_its_browser_a_test_is_skipped_and_fails_where_all_must_run(checks: str, tmp_path: Path) -> None:
     tests = ("tests/browser/test_pages.py", "tests/engines", "-k", "first_page_opens or handed_out")
     only_python = {"PATH": str(tmp_path), "DPVIZ_CHROMIUM": "/nowhere"}

@@ -73,6 +73,7 @@ def test_svhn_keeps_its_claim(count: int, improved: float, tight: float) -> None
     [(MNIST, 1, 0.213, 0.217), (MNIST, 20, 0.400, 0.406), (MNIST, 100, 0.685, 0.693), (SVHN, 1, 0.012, 0.015),
      (SVHN, 100, 0.0704, 0.088)],
 )  # fmt: skip
+@pytest.mark.one_of(3)
 def test_tight_cost_of_table_1(setting: dict, count: int, low: float, high: float) -> None:
     """Other upper bounds for SVHN came from a fixed grid, which reads too high the longer the run."""
     chain = Langevin(setting["n"], setting["batch_size"], setting["clip"])

@@ -25,6 +25,7 @@ def test_every_field_makes_something_legal_of_every_text() -> None:
 
 
 @pytest.mark.parametrize("page", links.PAGES)
+@pytest.mark.sweep
 def test_links_of_one_field_and_whole_ones(page: str) -> None:
     rng = random.Random(page)
     several = [next(link for link in links.whole(rng) if link[0] == page) for _ in range(5)]
@@ -56,6 +57,7 @@ class TestInTheApp:
         engine().shutdown()
 
     @pytest.mark.parametrize("page", ["home", "runs", *links.PAGES])
+    @pytest.mark.sweep
     def test_whole_links(self, page: str) -> None:
         rng = random.Random(f"app {page}")
         for _ in range(2):

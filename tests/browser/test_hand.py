@@ -182,6 +182,7 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     assert typed.input_value() == "much"
 
 
+@pytest.mark.sweep
 def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     """Streamlit may unmount a component and mount it again, at a page's start say."""
     open_page(page, "compose", curves="moments")
@@ -248,6 +249,7 @@ def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
     no_traceback(page)
 
 
+@pytest.mark.sweep
 def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
     open_page(page, "compose", curves="moments.strong.basic")
     own = y_range(page)
@@ -306,6 +308,7 @@ async ({plot, frames, hand}, text) => {
 
 
 @pytest.mark.parametrize("calm", [False, True])
+@pytest.mark.one_of(2)
 def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, calm: bool) -> None:
     page.emulate_media(reduced_motion="reduce" if calm else "no-preference")
     open_page(page, "compose", curves="moments")
@@ -354,6 +357,7 @@ def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
     assert shown() == ["1", "1"]
 
 
+@pytest.mark.sweep
 def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     page.evaluate_handle(MOUNTED).evaluate("chart => chart.inTurn(() => { throw new Error('no chart today'); })")
@@ -383,6 +387,7 @@ def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -
     assert sum("field=delta" in url for url in asked) <= 2  # of some twenty
 
 
+@pytest.mark.sweep
 def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
     """What changes while the hand moves is silent; then the last of it is read out."""
     open_page(page, "compose", curves="strong")

@@ -1,10 +1,12 @@
 """The home page in a browser: its story, which is scrolled, and whose buttons lead on with the right settings."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
 
+@pytest.mark.sweep
 def test_open_in_compose_takes_the_settings_along(page: Page) -> None:
     open_page(page)
     main_area(page).get_by_role("slider", name="Noise multiplier").first.press("ArrowRight")
@@ -31,6 +33,7 @@ def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) ->
     no_traceback(page)
 
 
+@pytest.mark.sweep
 def test_the_wheel_leads_through_the_story(page: Page) -> None:
     """A link opens at its stop; text, chart and address go on together."""
     open_page(page, stop=3)

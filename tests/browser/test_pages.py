@@ -131,6 +131,7 @@ SIGMA = "Noise multiplier"
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
+@pytest.mark.one_of(2)
 def test_the_chart_is_there_in_every_look_and_holds_the_librarys_numbers(page: Page) -> None:
     open_page(page, "compose", curves="moments", sigma=2)
     no_traceback(page)
@@ -148,6 +149,7 @@ def test_the_chart_is_there_in_every_look_and_holds_the_librarys_numbers(page: P
     expect(main_area(page).locator(".hoverlayer").first).to_contain_text("P(A)")
 
 
+@pytest.mark.sweep
 def test_a_held_key_never_throws_the_slider_back_and_the_address_follows(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     handle = slider(page, SIGMA)
@@ -166,6 +168,7 @@ def test_a_held_key_never_throws_the_slider_back_and_the_address_follows(page: P
     assert handle.input_value() == "0"
 
 
+@pytest.mark.sweep
 def test_a_link_with_pins_opens_the_same_chart_elsewhere(page: Page) -> None:
     open_page(page, "compose", curves="moments.renyi_improved")
     page.get_by_role("button", name="Pin this state").click()
@@ -187,6 +190,7 @@ def test_a_link_with_pins_opens_the_same_chart_elsewhere(page: Page) -> None:
 # --- what other pages do in a browser alone ---------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_a_stricter_target_moves_the_rings(page: Page) -> None:
     open_page(page, "noise")
 

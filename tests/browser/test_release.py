@@ -73,6 +73,7 @@ def test_an_entry_is_one_short_update_and_all_controls_agree(page: Page, told: l
     no_traceback(page)
 
 
+@pytest.mark.sweep
 def test_where_more_than_numbers_would_change_the_whole_page_follows(page: Page, told: list[ForwardMsg]) -> None:
     """An order of λ, say, that no answer allows, and back; an open table shows the late part too."""
     open_page(page, "noise", noiseview="solve")

@@ -63,7 +63,7 @@ def pull(page: Page, field: str) -> None:
         ("orders", ("sigma",)),
     ],
 )
-@pytest.mark.one_of(6)
+@pytest.mark.sweep
 def test_chart_and_controls_keep_their_places_under_the_finger(
     page: Page, address: str, fields: tuple[str, ...]
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
     other.context.close()
 
 
+@pytest.mark.sweep
 def test_the_run_stands_in_the_history_and_fills_the_form_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
     page.goto("/runs")

@@ -72,6 +72,7 @@ def part_of(tmp_path: Path, experiment: Experiment, arm: str, seed: int) -> None
     keep(experiment, replace(TINY.run("more", 0), arm=arm, seed=seed), tmp_path)
 
 
+@pytest.mark.sweep
 def test_it_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     for arm, seed in TINY.trials[:-1]:
         part_of(tmp_path, TINY, arm, seed)
@@ -90,6 +91,7 @@ def test_parts_of_other_settings_are_not_taken(tmp_path: Path) -> None:
     assert kept(replace(TINY, measure="elsewhere:train"), "more", 0, tmp_path) is None
 
 
+@pytest.mark.sweep
 def test_what_needs_data_that_is_not_here_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "empty"))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # no mirror answers

@@ -116,6 +116,7 @@ def test_no_verdict_is_made_of_a_value_on_its_way() -> None:
 
 
 @pytest.mark.parametrize("key", [key for key, question in QUESTIONS.items() if own(key, 0)])
+@pytest.mark.one_of(4)
 def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
     """A number that a slow part brings is not NaN before, which compares as False: words would make a verdict of it."""
     question = QUESTIONS[key]
@@ -131,7 +132,7 @@ def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("key", QUESTIONS)
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(3)
 def test_a_question_stands_with_any_legal_settings(key: str, seed: int) -> None:
     answer = drawn(key, seed)
     for answered in () if answer is None else (answer, whole(answer, own(key, seed))):
@@ -178,6 +179,7 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("link", [f"{page}?{query}" for page, some in EXTREMES.items() for query in some.split()])
+@pytest.mark.one_of(3)
 def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
     page, _, query = link.partition("?")
     for question in next(shown for shown in PAGES if shown.key == page).questions:
@@ -248,6 +250,7 @@ def test_a_slow_part_is_kept_under_what_decides_it(key: str, part: int, link: st
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
 @pytest.mark.parametrize("key", QUESTIONS)
+@pytest.mark.one_of(3)
 def test_the_script_makes_the_chart(key: str, seed: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the defaults, which it does not name, and at random settings."""
     answer = drawn(key, seed)

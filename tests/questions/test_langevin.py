@@ -45,6 +45,7 @@ def test_what_is_printed_for_a_preset_shows_on_its_chart(preset: Any) -> None:
     assert not any("outside" in note for note in replace(plot, points=preset.points).chart().notes)
 
 
+@pytest.mark.sweep
 def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     mnist = of_preset(COST, "sgmnist")
     assert COST.headline(mnist).endswith("the claimed <b>0.1</b> …")

@@ -59,6 +59,7 @@ def opened(link: str) -> tuple[Question[Any], Answer[Any]]:
 
 
 @pytest.mark.parametrize("link", OLD)
+@pytest.mark.one_of(4)
 def test_a_link_without_a_version_shows_the_numbers_that_it_showed(link: str) -> None:
     last = opened(link)[1].plot.data().iloc[-1].to_numpy(float)
     for number in OLD[link]:

@@ -169,7 +169,7 @@ def of_key(question: Question[Any], key: str) -> Number:
 
 
 @pytest.mark.parametrize(("key", "slider"), CASES)
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 def test_frames_go_where_theory_says(key: str, slider: str) -> None:
     field = of_key(QUESTIONS[key], slider)
     assert not faults(QUESTIONS[key], default, field, thinned(field, SHORT), TABLE[key])

@@ -127,6 +127,7 @@ def test_no_code_of_another_account_that_came_first(
 
 
 @pytest.mark.parametrize("by", ["link", pytest.param("other", marks=needs_root)])
+@pytest.mark.sweep
 def test_a_scratch_folder_of_somebody_else_is_refused(
     tmp_path: Path, make_engine: Callable[..., Engine], by: str
 ) -> None:

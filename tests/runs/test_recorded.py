@@ -288,6 +288,7 @@ except module.StoreError as error:
 """
 
 
+@pytest.mark.sweep
 def test_files_that_may_not_grow_stop_it(tmp_path: Path) -> None:
     """A real limit of the system, in a process of its own, which then ends."""
     done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=120)

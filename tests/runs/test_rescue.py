@@ -165,6 +165,7 @@ def test_the_same_damage_meets_the_same_bytes(copied: Copied, tmp_path_factory: 
         (of_something_else, 0),
     ],
 )
+@pytest.mark.one_of(3)
 def test_a_damaged_file(copied: Copied, spoil: Callable[[Path], None], least: int) -> None:
     path, made = copied
     spoil(path)
@@ -347,6 +348,7 @@ class TestBackup:
         return copied
 
     @pytest.mark.parametrize("spoil", [no_database, truncated, lambda path: path.write_bytes(b"")])
+    @pytest.mark.one_of(3)
     def test_what_cannot_be_read_is_taken_from_it(self, backed_up: Copied, spoil: Callable[[Path], None]) -> None:
         path, made = backed_up
         assert stat.S_IMODE(backup_of(path).stat().st_mode) == 0o600

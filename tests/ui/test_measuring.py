@@ -92,6 +92,7 @@ def test_the_page_says_how_far_it_is_and_another_session_shares_it(
     assert (len(told), own.worker) == (before, child)
 
 
+@pytest.mark.sweep
 def test_bad_ends_are_said_with_a_way_on(
     own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

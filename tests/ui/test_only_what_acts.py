@@ -113,7 +113,7 @@ def at(field: Number, now: float) -> int:
 @pytest.mark.parametrize(
     ("name", "question"), [(name, question) for name, several in QUESTIONS.items() for question in several]
 )
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 def test_every_control_shown_acts(name: str, question: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "result", lambda asked: invented(dict(asked.arguments)))
     visit = Visit(SHOWN[name], question)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
 from tests.ui.driver import open_app, open_part, press, said
@@ -13,6 +15,7 @@ def listings(at) -> list[str]:  # type: ignore[no-untyped-def]
     return [block.proto.body for block in at.get("html") if 'class="dpviz-listing"' in block.proto.body]
 
 
+@pytest.mark.sweep
 def test_every_claim_has_a_row_with_its_link() -> None:
     (html,) = listings(open_app("papers"))
     assert html.count("<tr>") == len(CLAIMS) + 1

@@ -40,7 +40,7 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
 
 
 @pytest.mark.parametrize("preset", [(p, s) for p in PAGES for s in p.presets], ids=lambda v: v[1].key)
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(15)
 def test_every_preset_opens(preset: tuple[Page, object]) -> None:
     page, chosen = preset
     at = open_app(page.key, urlencode(chosen.values | QUICK | {"preset": chosen.key}))  # type: ignore[attr-defined]

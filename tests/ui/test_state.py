@@ -109,6 +109,7 @@ def test_a_version_that_there_is_not_is_noted_and_read_as_the_newest(odd, monkey
 
 
 @pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
+@pytest.mark.one_of(9)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
     monkeypatch.setattr("dpviz.ui.hand.fetched.offer_slow_parts", lambda _: "")  # what is slow is of no interest here
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)
