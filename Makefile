@@ -29,7 +29,7 @@ test test-all test-long:
 	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) tools/lines.py
-	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark $(PART) tests
+	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests
 
 bench: ## Measure speed beside other libraries in the same run
 	@$(INSTALL) bench
