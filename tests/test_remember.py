@@ -28,7 +28,7 @@ from dpviz.questions.gradients import File
 from dpviz.questions.noise.curves import QUANTILES
 from dpviz.questions.source import Held
 from dpviz.ui import closed_sessions, sources
-from tests.ui.shown import SHOWN
+from tests.ui.driver import compute
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -143,10 +143,6 @@ def test_equal_arguments_are_computed_once_and_names_stand_for_what_they_name() 
     watched = weakref.ref(gone)
     del gone
     assert watched() is None
-
-
-def compute(page: str, values: dict[str, object]) -> object:
-    return SHOWN[page].compute(lambda field: values.get(field.key, field.default))
 
 
 @pytest.mark.parametrize(("page", "curves"), [("compose", "curves"), ("noise", "noisecurves")])

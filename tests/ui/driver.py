@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +18,12 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpviz.fields.field import Field
+from dpviz.questions.answer import Answer
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import TODAY, VERSION
+from dpviz.questions.question import Question
 from dpviz.runs.measuring.measurement import measurements
-from dpviz.ui import background, measuring
+from dpviz.ui import background, measuring, render
 from dpviz.ui.hand import fetched
 
 # Streamlit looks for components in every installed package at each AppTest, for longer than a page takes to run.
@@ -30,7 +33,7 @@ manifest_scanner.scan_component_manifests = lru_cache(maxsize=1)(manifest_scanne
 def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
     """A run, and then what a browser does: it asks for slow parts until all are there."""
     _run(at, *told, **more)
-    while tokens := [one["late"] for one in _components(at, "dpviz.chart") if one.get("late")]:
+    while tokens := [one["late"] for one in components(at, "dpviz.chart") if one.get("late")]:
         (missing,) = [fetched.find_slow_parts(token).parts().missing for token in tokens]
         if missing is not None:
             background.start(*missing).result()
@@ -71,8 +74,7 @@ def go_to(at: AppTest, page: str) -> AppTest:
 
 def open_part(at: AppTest, kept: str, names: Sequence[str], name: str) -> None:
     """Open one of the groups of controls ("attack.group") or of the details ("attack.details") by its name."""
-    at.session_state[f"{kept}.{'.'.join(names)}"] = name
-    at.run()
+    put(at, f"{kept}.{'.'.join(names)}", name)
 
 
 def group(at: AppTest, label: str) -> Any:
@@ -83,7 +85,7 @@ def group(at: AppTest, label: str) -> Any:
 
 def controls(at: AppTest) -> dict[str, dict[str, Any]]:
     """What the browser is told of each number's control, by the field's key."""
-    return {one["field"]: one for one in _components(at, "dpviz.number")}
+    return {one["field"]: one for one in components(at, "dpviz.number")}
 
 
 def set_to(at: AppTest, field: Field[Any]) -> Any:
@@ -97,8 +99,15 @@ def set_to(at: AppTest, field: Field[Any]) -> Any:
 def enter(at: AppTest, field: str, text: str) -> AppTest:
     """Enter a text into a number's control, as the browser tells it, and let the page run."""
     assert field in controls(at), f"{field} has no control among {list(controls(at))}"
-    at.session_state[f"entry.{field}"] = {"entry": {"text": text, "n": float(next(_ENTRIES))}}
-    return at.run()
+    return put(at, f"entry.{field}", {"entry": {"text": text, "n": float(next(_ENTRIES))}})
+
+
+def put(at: AppTest, key: str, value: Any) -> AppTest:
+    """Put a value into the session under that key, as a control or the browser does, and let the page run."""
+    at.session_state[key] = value
+    at.run()
+    assert not at.exception
+    return at
 
 
 def press(at: AppTest, label: str) -> AppTest:
@@ -111,10 +120,10 @@ def press(at: AppTest, label: str) -> AppTest:
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """The figures of the page's charts."""
-    return [unpacked(one["figure"], one["columns"]) for one in _components(at, "dpviz.chart")]
+    return [unpacked(one["figure"], one["columns"]) for one in components(at, "dpviz.chart")]
 
 
-def _components(at: AppTest, name: str) -> list[dict[str, Any]]:
+def components(at: AppTest, name: str) -> list[dict[str, Any]]:
     """What the browser is told of each component of that name."""
     return [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == name]
 
@@ -169,6 +178,16 @@ def _below(at: AppTest) -> list[tuple[str, str]]:
     """What stands below the numbers: ("problem" or "caution", escaped words)."""
     told = [(kind, one[key]) for one in controls(at).values() for kind, key in (("problem", "wrong"), ("note", "note"))]
     return [(kind, html.escape(words, quote=False)) for kind, words in told if words]
+
+
+def compute(page: str, values: Mapping[str, Any]) -> tuple[Question[Any], Answer[Any]]:
+    """What a page asks and answers under these values of its fields, by their keys, as a plain call."""
+
+    def get(field: Field[Any]) -> Any:
+        return values.get(field.key, field.default)
+
+    question = next(one for one in PAGES if one.key == page).question(get)
+    return question, render.compute(question, get)
 
 
 def measured(compute: Callable[[], R]) -> R:

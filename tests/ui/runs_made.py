@@ -1,7 +1,5 @@
 """Real, tiny runs as records in a store of their own, without any worker."""
 
-from __future__ import annotations
-
 import shutil
 import time
 import uuid
@@ -43,12 +41,7 @@ def record(engine: Engine, settings: RunSettings, events: list[Event], **changed
 
 
 def finished(
-    engine: Engine,
-    settings: RunSettings,
-    weights: Path,
-    *attempts: list[Event],
-    name: str = "",
-    target: str = TRAINING,
+    engine: Engine, settings: RunSettings, weights: Path, *attempts: list[Event], name: str = "", target: str = TRAINING
 ) -> RunRecord:
     """The run as the engine's own workers leave it: not from a file, and with weights of its size in their place.
 

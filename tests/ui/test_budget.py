@@ -1,7 +1,5 @@
 """The Budget page's widgets: spending by hand, and what a link says of blocks and pins."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +12,7 @@ from dpviz.fields import numbers
 from dpviz.questions.budget.spend import Block
 from dpviz.questions.presets import presets
 from dpviz.ui import rerun
-from tests.ui.driver import charts, controls, open_app, open_part, press, said
+from tests.ui.driver import charts, controls, open_app, open_part, press, put, said
 
 DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
 CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
@@ -67,9 +65,7 @@ def test_printed_values_show_where_their_axes_do() -> None:
     for preset in presets("fo2b", "fo2d"):
         at = opened(**preset.values, preset=preset.key)
         assert all(point.printed in drawn(at) for point in preset.points)
-    at.session_state["value.bshow"] = "noise"
-    at.run()
-    assert not at.exception
+    put(at, "value.bshow", "noise")
     assert not any(point.printed in drawn(at) for point in preset.points)
 
 

@@ -8,7 +8,7 @@ from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
 from dpviz.ui import render
 from dpviz.ui.state import reader
-from tests.ui.driver import group, measured, open_app, open_part, said
+from tests.ui.driver import group, measured, open_app, open_part, put, said
 
 
 @pytest.mark.parametrize("page", ["home", "compose"])
@@ -25,7 +25,6 @@ def test_a_file_that_is_not_there_leaves_the_other_curves_and_its_chooser():
     assert "Rényi improved" in said(at, "strip")[0]
     open_part(at, "compose.group", ["Mechanism", "Gradients", "Show"], "Gradients")
     assert len(at.get("file_uploader")) == 1
-    assert not at.exception
 
 
 def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost():
@@ -54,8 +53,6 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     assert pills.value == ["moments", "tight"]
     pills.set_value(["renyi_classic"]).run()
     assert at.session_state["value.curves"] == ("strong", "renyi_classic")
-    at.session_state["value.mech"] = "gaussian"
-    at.run()
+    put(at, "value.mech", "gaussian")
     assert group(at, "Curves").value == ["strong", "renyi_classic"]
     assert not any("Not offered" in text for text in said(at, "note"))
-    assert not at.exception

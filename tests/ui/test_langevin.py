@@ -1,7 +1,5 @@
 """The Langevin page's widgets: bad input, pins, and what moving a control computes."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +8,7 @@ import pytest
 from dpviz._remember import MEMORY
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.ui import background, render
-from tests.ui.driver import html_of, open_app, open_part, said
+from tests.ui.driver import html_of, open_app, open_part, put, said
 
 GROUPS = ("Steps", "Data", "Options")
 
@@ -34,9 +32,7 @@ def test_another_question_about_the_same_steps_computes_no_interval_again(monkey
     before = len(started)
     moves: dict[str, Any] = {"lview": "clip", "leps": 0.3, "lconv": "improved", "lgam": 1e-9, "lrule": False}
     for name, value in moves.items():
-        at.session_state[f"value.{name}"] = value
-        at.run()
-        assert not at.exception, name
+        put(at, f"value.{name}", value)
         assert at.session_state[f"value.{name}"] == value
     assert len(started) == before
     assert ">…<" not in html_of(at)

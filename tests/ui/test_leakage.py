@@ -1,7 +1,5 @@
 """The Leakage page: runs of a store, a pinned network, the chooser, and what it says when it cannot measure."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpviz.questions.leakage.fields import NEWEST, SMALL
@@ -38,12 +36,7 @@ def test_runs_are_offered_and_a_pinned_network_is_measured_too(engine: Engine) -
     at = open_app("leakage", f"lkexamples=40&lkrun={first}&lkview=attack&{pin}")
     assert "logistic regression, 3 plain steps" in str(charts(at)[0])
     chooser = group(at, "Network of")
-    assert chooser.options == [
-        "The newest run: Run 2",
-        "Run 2",
-        "one · run 1",
-        "No run: a small network, no noise",
-    ]
+    assert chooser.options == ["The newest run: Run 2", "Run 2", "one · run 1", "No run: a small network, no noise"]
     assert said(at, "headline")[0].startswith("one :")
     chooser.set_value(SMALL).run()
     assert at.session_state["value.lkrun"] == SMALL

@@ -1,7 +1,5 @@
 """What pages have measured in the process beside the app: progress, sharing, a stop, bad ends, and no PyTorch here."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -10,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
@@ -18,11 +17,12 @@ from streamlit.testing.v1 import AppTest
 from dpviz.runs.engine import engine
 from dpviz.runs.measuring.measurement import Measurements
 from dpviz.ui import measuring
-from tests.ui.driver import open_app, press, said
+from tests.ui.driver import open_app, press, put, said
 
 ROOT = Path(__file__).parents[2]
 QUICK = "lkrun=small&lkmodel=logistic&lksteps=20&lkexamples=60"
 ENDLESS = "lkrun=small&lkmodel=mlp&lksteps=20000&lkexamples=60"
+During = Callable[[Callable[[], None]], list[str]]
 WAYS_ON = {"Try again", "Measure"}
 
 
@@ -44,21 +44,19 @@ def own(shared: Measurements, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], list[str]]:
+def during(monkeypatch: pytest.MonkeyPatch) -> During:
     """Calls what it is given at each glance of a waiting page; returns what the page said of its measurement."""
 
     def watch(act: Callable[[], None]) -> list[str]:
         told: list[str] = []
         look_around, follow = measuring._disturbed, measuring._follow
 
-        def following(measurement: object, bar: object) -> bool:
-            class Bar:
-                @staticmethod
-                def progress(share: float, text: str) -> None:
-                    told.append(text)
-                    bar.progress(share, text=text)  # type: ignore[attr-defined]
+        def following(measurement: Any, bar: Any) -> bool:
+            def progress(share: float, text: str) -> None:
+                told.append(text)
+                bar.progress(share, text=text)
 
-            return follow(measurement, Bar())  # type: ignore[arg-type]
+            return follow(measurement, SimpleNamespace(progress=progress))
 
         def acting() -> bool:
             act()
@@ -75,8 +73,8 @@ def ways_on(at: AppTest) -> list[str]:
     return [button.label for button in at.button if button.label in WAYS_ON]
 
 
-def test_the_page_says_how_far_it_is_and_another_session_shares_it(
-    own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
+def test_progress_is_said_and_sessions_share(
+    own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kept alive by being looked at, also while the process loads; a cluster elsewhere has no part in it."""
     monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.7)
@@ -93,9 +91,7 @@ def test_the_page_says_how_far_it_is_and_another_session_shares_it(
 
 
 @pytest.mark.sweep
-def test_bad_ends_are_said_with_a_way_on(
-    own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_ends_are_said_with_a_way_on(own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed while it measures; then no process to be had; then tried again with one."""
     killed: list[int] = []
 
@@ -104,28 +100,23 @@ def test_bad_ends_are_said_with_a_way_on(
             killed.append(own.worker)
             os.kill(own.worker, signal.SIGKILL)
 
-    def try_again() -> None:
-        press(at, "Try again")
-
     told = during(kill)
     at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=1500"))
     assert "was killed (signal 9)" in said(at, "problem")[0]
     assert "measurements.log" in said(at, "problem")[0]
     with monkeypatch.context() as broken:
         broken.setattr("dpviz.runs.measuring.measurement.MODULE", "dpviz.runs.nothing")
-        try_again()
+        press(at, "Try again")
         assert "ended by itself (code 1)" in said(at, "problem")[0]
         at.run()
         assert ways_on(at) == ["Try again"]
-    try_again()
+    press(at, "Try again")
     assert "A guess by loss" in said(at, "headline")[0]
     assert not said(at, "problem")
     assert ways_on(at) == []
 
 
-def test_stopped_by_hand_and_given_up(
-    own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
     """The button ends the wait; what nobody waits for ends too, and the process goes on to the next."""
     monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.3)
     stopped: list[bool] = []
@@ -143,8 +134,7 @@ def test_stopped_by_hand_and_given_up(
     assert said(at, "problem") == [measuring.STOPPED]
     assert ways_on(at) == ["Measure"]
     child = own.worker
-    at.session_state["value.lksteps"] = 20.0
-    at.run()
+    put(at, "value.lksteps", 20.0)
     assert "A guess by loss" in said(at, "headline")[0]
     assert own.worker == child
 
@@ -176,9 +166,8 @@ def test_no_page_loads_torch(tmp_path: Path) -> None:
     assert {page: found for page, found in told.items() if found != [[], [], False]} == {}
 
 
-def test_a_move_within_the_fragment_ends_the_wait_though_streamlit_interrupts_no_script_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_move_within_the_fragment_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though Streamlit interrupts no script for it."""
     requests = ScriptRequests()
     monkeypatch.setattr(measuring, "get_script_run_ctx", lambda **_: SimpleNamespace(script_requests=requests))
     assert not measuring._disturbed()

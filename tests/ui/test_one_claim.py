@@ -1,7 +1,5 @@
 """Every place that shows the ε of a run shows the same: page, table, frontier, Leakage, report, file and back."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -14,6 +12,7 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.fields import numbers
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans
 from dpviz.runs.engine import Engine
@@ -77,6 +76,13 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
     assert claim.shown.holds
     assert claim.demonstration == (not settings.secure_noise)
     said = claim.shown
+    if kind == "re-planned":  # it claims its cap, to the last digit
+        cap = tight_epsilon_of_events(((SampledGaussian(2.0, 64 / N), 9),), 1e-5)
+        assert (run.steps, claim.steps, claim.epsilon) == (9, 9, pytest.approx(float(cap.upper)))
+    if kind == "private counts":
+        ahead = planned_claim(settings, N)
+        assert ahead.counts == sum(event.kind == "count" for event in events) == 2
+        assert ahead.epsilon == events[-1].data["epsilon"]["tight"]
     shown = f"ε ≤ {numbers.epsilon(said.epsilon, up=True)}"
 
     look = take(engine, run.id)
@@ -138,7 +144,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
 
 
 def test_it_never_rises_above_the_plan_on_the_way(engine: Engine, told: dict[str, list[Event]]) -> None:
-    """What the page would have said after each step of a run that is followed live."""
+    """What the page would have said after each step of a run that is followed live; frontiers are of shorter plans."""
     ahead = planned_claim(LOUD, N)
     events = told["as planned"]
     run = record(engine, LOUD, events[:-1], state="lost", summary={})
@@ -151,14 +157,8 @@ def test_it_never_rises_above_the_plan_on_the_way(engine: Engine, told: dict[str
     assert said_so_far == sorted(said_so_far)
     assert said_so_far[-1] <= ahead.epsilon
     assert claims_along(view, ahead).tolist() == said_so_far
-
-
-def test_the_frontier_is_of_shorter_plans(engine: Engine, told: dict[str, list[Event]]) -> None:
-    run = record(engine, LOUD, told["as planned"])
-    claim = Claim.from_json(run.summary["claim"])
-    at = np.array([0.0, 2.0, 4.0, 6.0])
-    found = claims_of_shorter_plans(engine.look(run.id), claim, at)
-    for step, epsilon in zip(at[1:], found[1:], strict=True):
+    ends = np.array([0.0, 2.0, 4.0, 6.0])
+    shorter = claims_of_shorter_plans(view, ahead, ends)
+    for step, epsilon in zip(ends[1:], shorter[1:], strict=True):
         assert epsilon == pytest.approx(planned_claim(LOUD.with_(steps=int(step)), N).epsilon, rel=0.01)
-    assert found[0] == 0.0
-    assert found[-1] == claim.epsilon
+    assert (shorter[0], shorter[-1]) == (0.0, ahead.epsilon)

