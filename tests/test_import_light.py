@@ -15,7 +15,7 @@ import dpviz
 import dpviz.accounting
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["dpviz", "dpviz._validate"] + [
+MODULES = ["dpviz", "dpviz._validate", "dpviz.training.progress"] + [
     module.name for module in pkgutil.walk_packages(dpviz.accounting.__path__, "dpviz.accounting.")
 ]
 

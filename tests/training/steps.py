@@ -33,7 +33,7 @@ def make(name, network=None, seed=9, device="cpu", **changed):
         PerExample(network, loss_per_example),
         settings,
         examples=EXAMPLES,
-        noise=torch.Generator(device=device).manual_seed(seed),
+        noise=None if device == "meta" else torch.Generator(device=device).manual_seed(seed),
     )
     return method, method.init(parameters), network
 

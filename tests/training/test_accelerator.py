@@ -10,13 +10,13 @@ from torch.utils._pytree import tree_leaves
 
 from dpviz.training.data.catalogue import load
 from dpviz.training.engine.per_example import PerExample
-from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.session import SETTLE_EVERY, Session
 from dpviz.training.settings import RunSettings
+from tests.training.steps import make
 
 EXAMPLES, EXPECTED = 600, 64
 
@@ -36,37 +36,27 @@ class Calls(TorchDispatchMode):
         return answer
 
 
-def stepper(method, model, device):
-    settings = RunSettings(
-        method=method, model=model, batch_size=EXPECTED, bayesian=METHODS[method].private, pairs=16, learning_rate=0.01,
-        optimiser="adam" if "optimiser" in METHODS[method].reads else "sgd", prior_std=1.0,
-        bayesian_distances="norms" if METHODS[method].posterior else "pairs",
-    )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        network = METHODS[method].prepare(MODELS[model].make((1, 28, 28), 10).to(device))
-    parameters = flatten_parameters(network)
-    engine = PerExample(network, loss_per_example)
-    found = METHODS[method](engine, settings, examples=EXAMPLES, noise=None)
-    return found, found.init(parameters)
-
-
 @pytest.mark.parametrize("model", ["logistic", "mlp", "cnn", "resnet"])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_step_reads_nothing_and_is_the_same_operations_for_every_batch(name, model):
     x = torch.empty(EXAMPLES, 1, 28, 28, device="meta")
     y = torch.empty(EXAMPLES, dtype=torch.int64, device="meta")
-    method, state = stepper(name, model, "meta")
-    batches, sizes, told = Batches(x, y, np.random.default_rng(0)), [], []
+    method, state, _ = make(
+        name, MODELS[model].make((1, 28, 28), 10).to("meta"), device="meta", batch_size=EXPECTED, pairs=16,
+        bayesian=METHODS[name].private, bayesian_distances="norms" if METHODS[name].posterior else "pairs",
+        optimiser="adam" if "optimiser" in METHODS[name].reads else "sgd", prior_std=1.0,
+    )  # fmt: skip
+    batches, sizes, operations = Batches(x, y, np.random.default_rng(0)), [], []
     for _ in range(4):
         with Calls("meta") as calls:
             batch = batches.draw(EXPECTED)
             state, info = method.step(state, batch)
         sizes.append(batch.size)
-        told.append(calls.found)
+        operations.append(calls.found)
     assert len(set(sizes)) > 1
-    assert len(told[0]) > 20
+    assert len(operations[0]) > 20
     # The first step may take memory that the others use again.
-    assert told[1] == told[2] == told[3]
+    assert operations[1] == operations[2] == operations[3]
     assert (info.distances is None) != METHODS[name].private
 
 

@@ -1,27 +1,14 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.langevin.cost import langevin_epsilon
-from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.train.plan import plan
 from dpviz.training.accounts.counting import baseline
-from dpviz.training.accounts.live import (
-    CHANGING_ORDERS,
-    LiveAccounts,
-    Trajectory,
-    budget_filter,
-    decoded,
-    encoded,
-    promised,
-    recompute,
-)
+from dpviz.training.accounts.live import LiveAccounts, Trajectory, budget_filter, promised, recompute
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 
@@ -40,29 +27,21 @@ def test_a_count_is_charged_to_every_account():
     assert after["odometer"] >= before["odometer"]  # a staircase
 
 
-def test_without_a_budget_everything_is_allowed():
-    accounts = LiveAccounts(RunSettings(), examples=10_000)
-    assert accounts.allows(SampledGaussian(0.01, 1.0), 1000)
-    accounts.reserve(SampledGaussian(0.01, 1.0))
-    with pytest.raises(ValueError, match="filter_epsilon"):
-        budget_filter(RunSettings(), 10_000)
-
-
-@pytest.mark.parametrize("policy", ["adaptive_noise", "adaptive_batch", "fine_tuning"])
-def test_an_adaptive_run_promises_its_baseline_which_just_fits(policy):
-    settings = RunSettings(policy=policy, count_every=1)
-    promise = promised(settings, 10_000)
-    plan = baseline(settings, 10_000)
+@pytest.mark.parametrize(("policy", "epochs"), [("adaptive_noise", 1), ("adaptive_batch", 2), ("fine_tuning", 1)])
+def test_an_adaptive_run_promises_its_baseline_which_just_fits(policy, epochs):
+    settings = RunSettings(policy=policy, count_every=epochs)
+    promise, plan = promised(settings, 10_000), baseline(settings, 10_000)
+    step, count = SampledGaussian(2.0, 0.1024), SampledGaussian(settings.count_noise)
+    assert plan == ((step, 150), (count, 15 // epochs))
+    assert baseline(settings.with_(policy="fixed"), 10_000) == plan[:1]
     least = float(dpviz.accountant("renyi").of_events(plan, 1e-5).epsilon)
     assert least <= promise <= 1.001 * least
     budget = LiveAccounts(settings, examples=10_000).budget
     assert budget.target_epsilon == promise
-    (step, steps), (count, counts) = plan
-    assert (steps, counts) == (150, 15)
-    for _ in range(15):  # as a run takes them
-        for _ in range(10):
-            budget.spend(step)
-        budget.spend(count)
+    for number in range(1, 151):  # as a run takes them
+        budget.spend(step)
+        if number % (10 * epochs) == 0:
+            budget.spend(count)
     assert not budget.allows(step)
 
 
@@ -72,7 +51,10 @@ def test_a_budget_that_was_set_is_the_promise():
     assert LiveAccounts(settings, examples=10_000).budget.target_epsilon == 2.5
     assert promised(settings.with_(policy="fixed"), 10_000) is None
     assert promised(RunSettings(method="sgd"), 10_000) is None
-    assert LiveAccounts(RunSettings(), examples=10_000).budget is None
+    free = LiveAccounts(RunSettings(), examples=10_000)
+    assert free.budget is None
+    assert free.allows(SampledGaussian(0.01, 1.0), 1000)
+    free.reserve(SampledGaussian(0.01, 1.0))
 
 
 def test_only_an_adaptive_budget_keeps_to_one_order():
@@ -81,14 +63,6 @@ def test_only_an_adaptive_budget_keeps_to_one_order():
     assert adaptive.accountant.orders.size == 1
     assert fixed.accountant.orders.size > 100
     assert 0 < adaptive.remaining_steps(STEP) <= fixed.remaining_steps(STEP)
-
-
-@given(st.lists(st.tuples(st.sampled_from([1.0, 1.1, 2.5]), st.sampled_from([0.1, 0.2, 1.0])), max_size=30))
-def test_encoded_mechanisms_come_back_in_order(values):
-    mechanisms = [SampledGaussian(*value) for value in values]
-    stored = encoded(mechanisms)
-    assert decoded(stored) == mechanisms
-    assert all(one[:2] != other[:2] for one, other in zip(stored, stored[1:], strict=False))
 
 
 def test_recompute_notices_a_changed_record():
@@ -113,7 +87,7 @@ def test_recompute_notices_a_changed_record():
 def test_readings_are_the_epsilons_after_each_step_however_often_one_looks(together):
     settings = RunSettings(bayesian=True, steps=40, delta_mu=1e-8, estimator_failure=1e-12)
     one, many = (LiveAccounts(settings, examples=10_000) for _ in range(2))
-    draw, wanted, found = np.random.default_rng(0), [], []
+    draw, after, found = np.random.default_rng(0), [], []
     for step in range(30):
         mechanism = SampledGaussian(2.0 if step < 12 else 1.5, 0.1)
         distances = draw.uniform(0.0, 0.2, 0 if step % 7 == 3 else 20)
@@ -123,15 +97,13 @@ def test_readings_are_the_epsilons_after_each_step_however_often_one_looks(toget
                 accounts.count(SampledGaussian(50.0, 1.0))
             if step == 20:
                 accounts.bayesian.replan(60)
-        after = one.epsilons()
-        if step not in (5, 6, 20):  # there the count, or the new plan, is in it too
-            wanted.append((step, after))
+        after.append(one.epsilons())
         if (step + 1) % together == 0 or step == 29:
-            found.extend(dict(zip(read, values, strict=True)) for read in [many.readings()]
-                         for values in zip(*read.values(), strict=True))  # fmt: skip
+            readings = many.readings()
+            found.extend(dict(zip(readings, values, strict=True)) for values in zip(*readings.values(), strict=True))
     assert len(found) == 30
-    for step, after in wanted:
-        assert found[step] == pytest.approx(after, rel=1e-12)
+    for step in {*range(30)} - {5, 6, 20}:  # there the count, or the new plan, is in it too
+        assert found[step] == pytest.approx(after[step], rel=1e-12)
     assert many.epsilons() == pytest.approx(one.epsilons(), rel=1e-12)
     assert all(values == [] for values in many.readings().values())
     assert one.events == many.events
@@ -157,8 +129,6 @@ def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
     accounts = LiveAccounts(settings, examples=60_000)
     for step in range(1, 61):
         accounts.step(mechanism_at(settings, step, 60_000), None)
-        if step % 7 == 0:
-            accounts.readings()
     page = langevin_epsilon(
         PowerSchedule(0.1, settings.step_exponent, 60), n=60_000, batch_size=245, clip=4.0, delta=settings.delta,
         friction=friction,
@@ -166,8 +136,6 @@ def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
     assert accounts.epsilons()["renyi"] == pytest.approx(page, rel=1e-9)
     for name, epsilon in accounts.epsilons().items():
         assert epsilon == pytest.approx(float(plan(settings, 60_000).epsilon[name][-1]), rel=1e-12)
-    exact = Renyi(order_values=CHANGING_ORDERS).of_events(accounts.events, settings.delta).epsilon
-    assert exact <= accounts.epsilons()["renyi"] <= exact * (1 + 1e-4)
 
 
 def test_a_budget_for_changing_noise_refuses_where_the_account_reads_it():
@@ -185,27 +153,6 @@ def test_a_budget_for_changing_noise_refuses_where_the_account_reads_it():
     assert accounts.epsilons()["renyi"] <= settings.filter_epsilon
     accounts.step(mechanism, None)
     assert accounts.epsilons()["renyi"] > settings.filter_epsilon
-
-
-ACCOUNTANTS = [Renyi(order_values=(1.5, 2.0, 3.5, 8.0, 32.0)), Moments(), OdometerAccountant()]
-CHARGES = st.lists(
-    st.tuples(st.sampled_from([0.8, 2.0, 2.5]), st.sampled_from([0.0, 0.1, 1.0])).map(lambda v: SampledGaussian(*v)),
-    max_size=25,
-)
-
-
-@pytest.mark.parametrize("accountant", ACCOUNTANTS)
-@given(charges=CHARGES, cuts=st.lists(st.integers(0, 25), max_size=4), delta=st.sampled_from([1e-5, 0.01]))
-def test_readings_are_those_of_a_ledger_after_each_charge_however_often_one_looks(accountant, charges, cuts, delta):
-    ledger, wanted = Ledger(accountant), []
-    for charge in charges:
-        ledger.spend(charge)
-        wanted.append(float(ledger.bound(delta).epsilon))
-    trajectory, found = Trajectory(accountant, delta), []
-    ends = [0, *sorted(min(cut, len(charges)) for cut in cuts), len(charges)]
-    for start, end in zip(ends, ends[1:], strict=False):
-        found.extend(trajectory.read(charges[start:end]).tolist())
-    assert found == wanted
 
 
 def test_noise_too_small_for_numbers_reads_as_infinite():

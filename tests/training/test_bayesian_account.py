@@ -18,13 +18,18 @@ def account(total_steps=20, **changed):
     )
 
 
+def charged(found, *steps):
+    """The account, charged with (mechanism, distances) each."""
+    for step in steps:
+        found.charge(*step)
+    return found
+
+
 def test_all_steps_together_at_a_gamma_for_the_run():
     """The j-th mechanism takes γ/(j(j + 1)); σ within a fiftieth is one; a count is certain."""
-    draw, found = np.random.default_rng(3), account(30)
-    drawn = [draw.uniform(0.0, BOUND, 50) for _ in range(30)]
-    sigmas = [2.0] * 10 + [1.0] * 10 + [2.0] * 10
-    for sigma, distances in zip(sigmas, drawn, strict=True):
-        found.charge(SampledGaussian(sigma, 0.05), distances)
+    drawn = list(np.random.default_rng(3).uniform(0.0, BOUND, (30, 50)))
+    steps = [SampledGaussian(sigma, 0.05) for sigma in [2.0] * 10 + [1.0] * 10 + [2.0] * 10]
+    found = charged(account(30), *zip(steps, drawn, strict=True))
     found.charge_certain(SampledGaussian(100.0, 1.0))
     parts = [[d / (2 * BOUND) for d in part] for part in (drawn[:10] + drawn[20:], drawn[10:20])]
     costs = slow_pool_cost(parts[0], 1.0, 0.05, 30, 1e-12 / 2) + slow_pool_cost(parts[1], 4.0, 0.05, 30, 1e-12 / 6)
@@ -34,11 +39,10 @@ def test_all_steps_together_at_a_gamma_for_the_run():
 
 def test_many_steps_prove_what_one_could_not():
     """Why steps are taken together: 64 small distances cannot exclude large ones, 64 a step can."""
-    step, found = SampledGaussian(1.0, 0.05), account(400, farthest=1.0)
-    for _ in range(400):
-        found.charge(step, np.full(64, 0.1 * BOUND))
+    distances = np.full(64, 0.1 * BOUND)
+    found = charged(account(400, farthest=1.0), *[(SampledGaussian(1.0, 0.05), distances)] * 400)
     alone = bayesian_cost(
-        np.full(64, 0.1 * BOUND), noise_std=BOUND, sample_rate=0.05, total_steps=400, orders=ORDERS,
+        distances, noise_std=BOUND, sample_rate=0.05, total_steps=400, orders=ORDERS,
         estimator_failure=1e-12, largest_distance=BOUND,
     )  # fmt: skip
     apart = ((400 * alone - np.log(1e-8 - 400e-12)) / ORDERS).min()
@@ -48,9 +52,8 @@ def test_many_steps_prove_what_one_could_not():
 
 @pytest.mark.parametrize("distances", [[], [0.3], [float("nan")] * 3, [float("nan")] * 5000, [1e300, 2 * BOUND, 0.997]])
 def test_without_a_usable_estimate_the_largest_possible_distance_is_charged(distances):
-    step, found, worst = SampledGaussian(1.5, 0.1), account(), account()
-    found.charge(step, distances)
-    worst.charge(step, [])
+    step = SampledGaussian(1.5, 0.1)
+    found, worst = (charged(account(), (step, given)) for given in (distances, []))
     assert found.epsilon() == pytest.approx(worst.epsilon(), rel=1e-9)
     assert worst.epsilon() == worst.worst_epsilon()
     # ... which is two clipped gradients that point in opposite directions.
@@ -61,10 +64,8 @@ def test_without_a_usable_estimate_the_largest_possible_distance_is_charged(dist
 
 def test_by_norms_the_worst_case_is_the_moments_accountant():
     """One clipped gradient more or less: Triastcyn & Faltings 2020, §4.4.2."""
-    step, found, several = SampledGaussian(1.5, 0.1), account(farthest=1.0), account(farthest=1.0)
-    for _ in range(20):
-        found.charge(step, [])
-        several.charge(step, [0.1] * 30 + [0.2] * 30)
+    step, distances = SampledGaussian(1.5, 0.1), ([], [0.1] * 30 + [0.2] * 30)
+    found, several = (charged(account(farthest=1.0), *[(step, given)] * 20) for given in distances)
     moments = 20 * Moments().step_divergence(1.5, 0.1) * ORDERS
     assert found.epsilon() == pytest.approx(((moments - np.log(1e-8)) / ORDERS).min(), rel=1e-12)
     assert several.epsilon() < found.epsilon()
@@ -90,32 +91,18 @@ def test_the_distance_of_two_gradients_does_not_bound_what_replacing_one_by_the_
         assert renyi_by_quadrature(1.0, 0.3, 2.0, 0.1024, order) > 1.1 * replaced
 
 
-def test_close_gradients_cost_less_and_noise_helps():
-    near, far, louder = account(), account(), account()
-    for _ in range(20):
-        near.charge(SampledGaussian(1.0, 0.1), np.full(320, 0.01))
-        far.charge(SampledGaussian(1.0, 0.1), np.full(320, 0.8))
-        louder.charge(SampledGaussian(1.05, 0.1), np.full(320, 0.8))
-    assert near.epsilon() < far.epsilon() < far.worst_epsilon()
-    assert louder.epsilon() < far.epsilon()
-
-
 def test_past_the_plan_a_step_is_refused_until_it_is_planned_again():
     steps = [(SampledGaussian(1.0 + 0.1 * i, 0.1), np.random.default_rng(i).uniform(0.1, 0.4, 32)) for i in range(5)]
-    found = account(3)
-    for step in steps[:3]:
-        found.charge(*step)
+    found, fresh = charged(account(3), *steps[:3]), charged(account(5), *steps)
     before = found.epsilon()
     with pytest.raises(ValueError, match="at most 3 steps"):
         found.charge(*steps[3])
+    with pytest.raises(ValueError, match="total_steps=2 >= 3"):
+        found.replan(2)
     assert found.epsilon() == before
     found.charge_certain(SampledGaussian(50.0, 1.0))
     found.replan(5)
-    for step in steps[3:]:
-        found.charge(*step)
-    fresh = account(5)
-    for step in steps:
-        fresh.charge(*step)
+    charged(found, *steps[3:])
     fresh.charge_certain(SampledGaussian(50.0, 1.0))
     assert found.epsilon() == pytest.approx(fresh.epsilon(), rel=1e-12)
     assert found.epsilon() != pytest.approx(before, rel=1e-3)
@@ -123,11 +110,8 @@ def test_past_the_plan_a_step_is_refused_until_it_is_planned_again():
 
 def test_what_nobody_saw_is_told():
     step = SampledGaussian(1.0, 0.1)
-    small, large, certain = account(5), account(5), account(5)
-    for _ in range(4):
-        small.charge(step, np.full(32, 0.05))
-        large.charge(step, np.full(32, 2 * BOUND))
-        certain.charge(step, [])
+    distances = (np.full(32, 0.05), np.full(32, 2 * BOUND), [])
+    small, large, certain = (charged(account(5), *[(step, given)] * 4) for given in distances)
     assert 0.9 < small.tail_share() <= 1.0
     assert large.tail_share() == pytest.approx(0.0, abs=1e-9)  # all was seen
     assert certain.tail_share() == 0.0  # what cannot be exceeded rests on no sample
@@ -135,13 +119,3 @@ def test_what_nobody_saw_is_told():
     assert small.facts()[3:] == (small.tail_share(), 0.0, 128)
     assert large.facts().longest == 1.0
     assert np.isnan(certain.facts().longest)
-
-
-def test_bad_plans_are_refused():
-    with pytest.raises(ValueError, match="delta_mu"):
-        account(delta_mu=1e-12)
-    found = account(3)
-    found.charge(SampledGaussian(1.0, 0.1), [])
-    found.charge(SampledGaussian(1.0, 0.1), [])
-    with pytest.raises(ValueError, match="total_steps=1 >= 2"):
-        found.replan(1)

@@ -79,13 +79,6 @@ def test_an_adaptive_run_claims_the_budget_that_its_filter_holds(changed):
     assert claim.epsilon == budget.target_epsilon >= changed.get("filter_epsilon", planned_claim(PLAIN, N).epsilon)
 
 
-def test_plain_training_claims_nothing_and_says_so():
-    claim = planned_claim(PLAIN.with_(method="sgd"), N)
-    assert not claim.holds
-    assert "without noise" in claim.reason
-    assert not planned_claim(PLAIN.with_(method="sgd", secure_noise=False), N).demonstration
-
-
 def spent(settings, steps, mechanism=None):
     accounts = LiveAccounts(settings, examples=N)
     for _ in range(steps):
@@ -95,12 +88,12 @@ def spent(settings, steps, mechanism=None):
 
 def test_along_the_plan_it_rises_to_the_plan_and_no_further():
     loud = PLAIN.with_(noise_multiplier=0.8)  # the odometer's least reading lies well below this plan
-    said = [spent(loud, steps) for steps in (0, 1, 5, 20, 50, 100)]
-    epsilons = [claim.epsilon for claim in said]
+    claims = [spent(loud, steps) for steps in (0, 1, 5, 20, 50, 100)]
+    epsilons = [claim.epsilon for claim in claims]
     assert epsilons == sorted(epsilons)
     assert epsilons[0] == 0.0
     assert epsilons[1] < epsilons[-1] == planned_claim(loud, N).epsilon
-    assert [claim.covers for claim in said[1:2] + said[-1:]] == ["any_end", "plan"]
+    assert [claim.covers for claim in claims[1:2] + claims[-1:]] == ["any_end", "plan"]
 
 
 def test_what_was_not_planned_is_claimed_by_the_odometer_alone():

@@ -2,7 +2,7 @@ import pytest
 
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.counting import Counting, baseline, planned_counts
+from dpviz.training.accounts.counting import Counting
 from dpviz.training.settings import RunSettings
 from tests.accounting.released_counts import released
 
@@ -28,14 +28,6 @@ def test_what_a_count_costs_is_what_the_policy_asks_for():
     assert found.observe(released(4000, noise=50.0), None)["mechanism"] == [50.0, 1.0, 1]
     with pytest.raises(TypeError, match="Released"):
         found.observe(4000, None)
-
-
-def test_noise_grows_after_a_rise_and_comes_back():
-    found = counting(policy="adaptive_noise")
-    first = found.observe(released(5000), None)
-    assert (first["rose"], first["noise_multiplier"]) == (True, 1.1)
-    again = found.observe(released(5000), None)
-    assert (again["rose"], again["noise_multiplier"]) == (False, 1.0)
 
 
 @pytest.mark.parametrize("margin", [0, 3, 50])
@@ -67,26 +59,19 @@ def test_the_margin_is_asked_at_the_policy_s_own_noise():
     assert found.observe(released(6000), budget)["noise_multiplier"] == 1.6
 
 
-def test_the_goal_stops():
-    found = counting(target_accuracy=0.6, target_measure="private")
-    found.observe(released(5999), None)
-    assert not found.stopped
-    assert found.observe(released(6001), None)["accuracy"] > 0.6
-    assert found.stopped
+GOAL = {"target_measure": "private"}
 
 
-def test_fine_tuning_starts_loud_and_gets_quieter():
-    found = counting(policy="fine_tuning", noise_multiplier=2.0, target_accuracy=0.95, target_measure="private")
-    assert found.observe(released(9000), None)["noise_multiplier"] == 2.0
-    assert found.observe(released(9000), None)["noise_multiplier"] == 1.9
-    assert not found.stopped
-    found.observe(released(9990), None)
-    assert found.stopped
-
-
-def test_the_baseline_is_the_plan_with_its_counts():
-    settings = RunSettings(policy="adaptive_noise", count_every=2, steps=150)
-    assert planned_counts(settings, EXAMPLES) == 7
-    step, count = SampledGaussian(2.0, 0.1024), SampledGaussian(100.0)
-    assert baseline(settings, EXAMPLES) == ((step, 150), (count, 7))
-    assert baseline(settings.with_(policy="fixed"), EXAMPLES) == ((step, 150),)
+@pytest.mark.parametrize(("changed", "counts", "sigmas", "stops"), [
+    ({"policy": "adaptive_noise"}, (5000, 5000), (1.1, 1.0), (False, False)),  # a rise, and none
+    (GOAL | {"target_accuracy": 0.6}, (5999, 6001), (1.0, 1.0), (False, True)),
+    (GOAL | {"target_accuracy": 0.95, "policy": "fine_tuning", "noise_multiplier": 2.0}, (9000, 9000, 9990),
+     (2.0, 1.9, 1.9), (False, False, True)),  # starts loud and gets quieter
+])  # fmt: skip
+def test_what_a_policy_makes_of_counts(changed, counts, sigmas, stops):
+    found = counting(**changed)
+    events = [found.observe(released(count), None) | {"stopped": found.stopped} for count in counts]
+    assert [event["noise_multiplier"] for event in events] == [*sigmas]
+    assert [event["stopped"] for event in events] == [*stops]
+    assert [event["rose"] for event in events[:2]] == [True, False]
+    assert events[-1]["accuracy"] == pytest.approx(counts[-1] / EXAMPLES)

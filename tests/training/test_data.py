@@ -30,7 +30,6 @@ PACKED = gzip.compress(RAW, mtime=0)
 MIRRORS = ("https://first.example/", "https://second.example/")
 LETTERS = DataSet(
     key="letters", title="Letters", example="test letters", mirrors=MIRRORS,
-    package_hint="the package letters holds it",
     files={"text": DataFile("letters-idx1-ubyte", hashlib.sha256(RAW).hexdigest())},
 )  # fmt: skip
 SHIPPED = ("mnist-10k", "adult", "abalone")
@@ -72,26 +71,12 @@ def test_a_folder_of_the_users_is_enough(tmp_path, monkeypatch, inside, name, ra
     assert letters() == RAW
 
 
-WRONG = {
-    "letters-idx1-ubyte": (b"other bytes", "letters-idx1-ubyte to have the SHA-256 [0-9a-f]{64}"),
-    "letters-idx1-ubyte.gz": (PACKED[:-6], "letters-idx1-ubyte.gz to be a gzip file"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_file_is_named_and_not_replaced(tmp_path, name):
-    raw, words = WRONG[name]
-    (tmp_path / name).write_bytes(raw)
-    with pytest.raises(ValueError, match=words):
+def test_a_broken_file_is_named_and_not_replaced(tmp_path):
+    broken = tmp_path / "letters-idx1-ubyte.gz"
+    broken.write_bytes(PACKED[:-6])
+    with pytest.raises(ValueError, match="letters-idx1-ubyte.gz to be a gzip file"):
         letters(tmp_path)
-    assert (tmp_path / name).read_bytes() == raw
-
-
-def test_offline_says_where_it_looked_and_what_to_do(tmp_path):
-    with pytest.raises(DataUnavailable) as error:
-        letters(tmp_path)
-    for words in (str(tmp_path), "first.example", "second.example", "no network", "DPVIZ_DATA", "package letters"):
-        assert words in str(error.value)
+    assert broken.read_bytes() == PACKED[:-6]
 
 
 FAILURES = [urllib.error.URLError("down"), gzip.compress(b"other", mtime=0), b"<html>", PACKED[:10]]
@@ -129,14 +114,15 @@ def test_each_set_is_as_announced_or_says_where_its_files_were_looked_for(name, 
     monkeypatch.setitem(DATA_SETS, name, replace(facts, system_folder=None))
     with pytest.raises(DataUnavailable) as caught:
         load(name, tmp_path)
-    tried = "no network in tests" if facts.mirrors else "none known"
-    for words in (f"{name} is not here", str(tmp_path), tried, "DPVIZ_DATA"):
+    tried = (*facts.mirrors, "no network in tests") if facts.mirrors else ("none known",)
+    for words in (f"{name} is not here", str(tmp_path), *tried, facts.package_hint, "DPVIZ_DATA"):
         assert words in str(caught.value)
     for file in facts.files.values():
         assert len(bytes.fromhex(file.sha256)) == 32
         (tmp_path / file.name).write_bytes(b"no data")
-    with pytest.raises(ValueError, match="SHA-256"):
+    with pytest.raises(ValueError, match="to have the SHA-256 [0-9a-f]{64}"):
         load(name, tmp_path)
+    assert all((tmp_path / file.name).read_bytes() == b"no data" for file in facts.files.values())
 
 
 def test_a_system_s_folder_is_looked_at(tmp_path):
@@ -213,7 +199,7 @@ DIGESTS = {
 
 
 def test_the_shipped_digits_are_those_that_were_drawn():
-    """Their positions in the whole set are the first draw of make_subset, repeated with NumPy alone."""
+    """Their positions in the whole set are the first draw of make_subset, repeated with NumPy alone; scaled as all."""
     for name, digest in DIGESTS.items():
         array = getattr(mnist_subset(), name)
         assert hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() == digest
@@ -225,16 +211,10 @@ def test_the_shipped_digits_are_those_that_were_drawn():
     draw = np.random.default_rng(SEED)
     np.testing.assert_array_equal(train, draw.choice(60_000, 10_000, replace=False))
     np.testing.assert_array_equal(test, draw.choice(10_000, 2_000, replace=False))
-
-
-def test_digits_are_normalised_by_the_published_constants():
     digits, tensors = mnist_subset(), load("mnist-10k")
     np.testing.assert_array_equal(tensors.test_y.numpy(), digits.test_labels)
     by_hand = (digits.test_images[7].astype(float) / 255 - 0.1307) / 0.3081
     np.testing.assert_allclose(tensors.test_x[7, 0].numpy(), by_hand, rtol=1e-5, atol=1e-6)
-    # 10,000 × 784 pixels of the set whose constants they are: close to 0 and 1, not exactly.
-    assert abs(float(tensors.train_x.mean())) < 0.01
-    assert abs(float(tensors.train_x.std()) - 1) < 0.01
 
 
 def test_a_set_of_the_family_is_read_and_a_part_of_it_drawn(tmp_path, monkeypatch):
@@ -259,11 +239,13 @@ def test_a_set_of_the_family_is_read_and_a_part_of_it_drawn(tmp_path, monkeypatc
 CIFAR_NAMES = (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch")
 
 
-def batch(draw, count, protocol=2):
+def batch(draw, count, protocol):
     pixels = draw.integers(0, 256, (count, 3072), dtype=np.uint8)
     labels = draw.integers(0, 10, count).tolist()
     # Keys and array as the published pickles of Python 2 have them.
     raw = pickle.dumps({b"data": pixels, b"labels": labels, b"batch_label": b"x", b"filenames": [b"a"]}, protocol)
+    if protocol == 2:  # as NumPy before 2.0 names its function
+        raw = raw.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
     return raw, pixels, labels
 
 
@@ -286,7 +268,7 @@ def picture(rows):
 
 def test_the_cifar_archive_and_the_package_with_pictures_hold_the_same(tmp_path, monkeypatch):
     draw = np.random.default_rng(0)
-    batches = {name: batch(draw, 4) for name in CIFAR_NAMES}
+    batches = {name: batch(draw, 4, 2 + number % 3) for number, name in enumerate(CIFAR_NAMES)}
     labels = [label for name in CIFAR_NAMES[:5] for label in batches[name][2]]
     pickled = archive({name: raw for name, (raw, *_) in batches.items()} | {"readme.html": b"hello"})
     files = {f"{name}.png": picture(pixels) for name, (_, pixels, _) in batches.items()}
@@ -319,16 +301,6 @@ def test_a_pickle_that_wants_more_than_arrays_is_refused(content, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4])
-def test_batches_of_several_pickle_protocols_are_read(protocol):
-    raw, pixels, labels = batch(np.random.default_rng(1), 3, protocol)
-    if protocol == 2:  # as NumPy before 2.0 names its function
-        raw = raw.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
-    x, y = parse_batch(raw)
-    np.testing.assert_array_equal(x.reshape(3, -1), pixels)
-    assert y.tolist() == labels
-
-
 def mat(pixels, labels):
     raw = io.BytesIO()
     scipy.io.savemat(raw, {"X": pixels, "y": labels})
@@ -357,10 +329,3 @@ def test_svhn_is_read_and_its_extra_pictures_follow_those_of_training(tmp_path, 
         load("svhn-whole", tmp_path)
     # What Li et al. 2019 train on: as many as their noise is computed for.
     assert DATA_SETS["svhn-whole"].examples == 73_257 + 531_131 == 604_388
-
-
-def test_colours_are_scaled_channel_by_channel():
-    part = np.full((1, 3, 2, 2), 255, np.uint8), np.array([7], np.uint8)
-    data = replace(DATA_SETS["svhn"], mean=(0.5, 0.25, 0.0), std=(0.5, 0.25, 2.0))
-    x, y, _, _ = data.scaled(part, part)
-    assert (x[0, :, 1, 1].tolist(), y.tolist()) == ([1.0, 3.0, 0.5], [7])

@@ -12,13 +12,10 @@ from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods.dpvi import PREDICTIONS
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.session import stored_parameters
-from dpviz.training.settings import RunSettings
+from tests.training.small import ABALONE
 from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch
 
-RUN = RunSettings(
-    data="abalone", model="logistic", method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=1.0,
-    evaluation_every=3, device="cpu", threads=1, secure_noise=False,
-)  # fmt: skip
+RUN = ABALONE.with_(method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=1.0, evaluation_every=3)
 
 
 def test_a_step_follows_the_gradient_of_the_elbo():

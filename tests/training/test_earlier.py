@@ -25,46 +25,43 @@ def conditions(training):
 
 
 def test_three_in_a_row_claim_what_they_cost_together():
-    x, y = own_data()
     alone = None
     for number in range(3):
-        training = own_training((x, y))
+        training = own_training()
         planned = training.planned
         *_, last = training
         assert planned == training.planned
         assert last.claim.epsilon == training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20 * (number + 1)))
         assert last.claim.steps == 20
-        said = [condition for condition in last.claim.conditions if "on the same data" in condition]
-        assert len(said) == (number > 0)
+        earlier = [condition for condition in last.claim.conditions if "on the same data" in condition]
+        assert len(earlier) == (number > 0)
         assert any("saw none of its data" in condition for condition in last.claim.conditions)
         alone = alone or last.claim.epsilon
-    assert "this training and 2 trainings before it" in said[0]
+    assert "this training and 2 trainings before it" in earlier[0]
     assert last.claim.epsilon > 1.5 * alone
 
 
 def test_early_in_a_plan_the_odometer_begins_with_the_earlier_ones():
-    x, y = own_data()
-    list(own_training((x, y), steps=2))
-    training = own_training((x, y), steps=2000)
+    list(own_training(steps=2))
+    training = own_training(steps=2000)
     claim = next(training).claim
     assert claim.covers == "any_end"
     assert claim.epsilon == dpviz.odometer_epsilon(noise_multiplier=1.5, sample_rate=0.1, steps=3, delta=1e-5)
 
 
 def test_only_what_took_a_step_counts_and_with_its_whole_plan():
-    x, y = own_data()
-    made, begun = own_training((x, y)), own_training((x, y), noise_multiplier=3.0, steps=50)
+    made, begun = own_training(), own_training(noise_multiplier=3.0, steps=50)
     both = tight(ONE, (SampledGaussian(3.0, 0.1), 50))
-    assert own_training((x, y)).settings.origins == ()
+    assert own_training().settings.origins == ()
     next(begun)
-    assert own_training((x, y)).planned.epsilon == own_training((x, y)).planned.epsilon == both
+    assert own_training().planned.epsilon == own_training().planned.epsilon == both
     assert made.settings.origins == begun.settings.origins == ()
     next(made)  # after `begun`
     assert made.planned.epsilon == both
     assert "1 training before it" in " ".join(made.claim.conditions)
     del made, begun
     gc.collect()
-    assert "2 trainings before it" in conditions(own_training((x, y)))
+    assert "2 trainings before it" in conditions(own_training())
 
 
 class Rows(Dataset):
@@ -106,14 +103,13 @@ def sharing(x, y):
 def test_the_same_examples_in_other_clothes(case):
     x, y = own_data()
     first, second = sharing(x, y)[case]
-    given = {"batch_size": 30}
-    list(own_training(first, **given))
+    list(own_training(first))
     if second is None:
         x.mul_(2.0)
         second = (x, y)
-    again = own_training(second, **given)
+    again = own_training(second)
     assert "1 training before it" in conditions(again)
-    assert again.planned.epsilon > own_training(own_data(9), **given).planned.epsilon
+    assert again.planned.epsilon > own_training(own_data(9)).planned.epsilon
 
 
 def test_other_data_costs_these_nothing_also_in_memory_that_is_used_again():
@@ -126,43 +122,39 @@ def test_other_data_costs_these_nothing_also_in_memory_that_is_used_again():
 
 
 def test_whoever_says_that_nobody_is_in_both_has_it_in_the_claim():
-    x, y = own_data()
-    list(own_training((x, y)))
-    training = own_training((x, y), disjoint_data=True)
+    list(own_training())
+    training = own_training(disjoint_data=True)
     assert training.planned.epsilon == tight(ONE)
-    (said,) = [condition for condition in training.planned.conditions if "nobody in these data" in condition]
-    assert "1 training before it" in said
+    (disjoint,) = [condition for condition in training.planned.conditions if "nobody in these data" in condition]
+    assert "1 training before it" in disjoint
     list(training)
-    assert "2 trainings before it" in conditions(own_training((x, y)))
+    assert "2 trainings before it" in conditions(own_training())
 
 
 def test_demonstrations_cost_nothing_but_must_stay_inside():
-    x, y = own_data()
-    list(own_training((x, y), seed=1))
-    training = own_training((x, y))
+    list(own_training(seed=1))
+    training = own_training()
     assert training.planned.epsilon == tight(ONE)
     assert "nothing of 1 demonstration before it on the same data is released" in conditions(training)
     list(training)
-    after = own_training((x, y), seed=2).planned
+    after = own_training(seed=2).planned
     assert not after.holds
     assert after.shown.epsilon == tight((SampledGaussian(1.5, 0.1), 40))
 
 
 def test_settings_with_earlier_trainings_can_be_written_and_read():
-    x, y = own_data()
-    list(own_training((x, y)))
-    list(own_training((x, y), seed=1))
-    list(own_training((x, y), disjoint_data=True))
-    settings = own_training((x, y)).settings
+    list(own_training())
+    list(own_training(seed=1))
+    list(own_training(disjoint_data=True))
+    settings = own_training().settings
     check_run(settings, OWN)
     assert len(settings.origins) == 2
     assert RunSettings.from_json(settings.to_json()) == settings
 
 
 def test_a_hundred_different_plans_are_added_by_the_renyi_accountant():
-    x, y = own_data()
     for number in range(70):
-        next(own_training((x, y), noise_multiplier=3.0 + number / 100, steps=3))
-    claim = own_training((x, y)).planned
+        next(own_training(noise_multiplier=3.0 + number / 100, steps=3))
+    claim = own_training().planned
     assert (claim.accountant, claim.holds) == ("renyi", True)
     assert claim.epsilon > tight((SampledGaussian(3.7, 0.1), 210), ONE)

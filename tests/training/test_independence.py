@@ -210,14 +210,6 @@ def test_trainings_fill_their_batches_up(monkeypatch):
     assert sizes - {2} == {64}  # two to see how parameters are used
 
 
-def test_the_fixed_size_follows_from_the_expected_batch_alone():
-    assert [usual_batch(64, 60_000), usual_batch(64, 64), usual_batch(1, 100)] == [80, 64, 3]
-    linear, other = nn.Linear(3, 2), nn.Sequential(nn.Conv2d(1, 2, 2), nn.Flatten(), nn.Linear(2, 2))
-    sizes = [PerExample(linear, usual_batch=n)._step(even=True) for n in (3, 80, 289, 1088, 2000)]
-    assert sizes == [32, 96, 320, 1088, 1024]
-    assert [PerExample(other, usual_batch=n)._step(even=False) for n in (3, 80, 289, 1088)] == [32, 96, 320, 288]
-
-
 @pytest.mark.parametrize("method", {kind.partly: name for name, kind in METHODS.items()}.values())
 @pytest.mark.parametrize("model", MODELS)
 def test_models_that_are_shipped_have_forms_of_their_own(model, method):

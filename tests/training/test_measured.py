@@ -1,7 +1,5 @@
 """Gradients of small networks as they are measured, and how far such work has come."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -71,11 +69,6 @@ def test_kept_steps_do_not_change_the_training():
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_example():
-    assert doctest.testmod(progress).failed == 0
-    assert doctest.testmod(progress).attempted > 0
-
-
 def test_time_left_follows_the_pace(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
@@ -85,20 +78,12 @@ def test_time_left_follows_the_pace(monkeypatch):
         for _ in range(2):
             now[0] += 2.0
             advance(10)
-    assert told == [
-        Progress("cooking", "eggs", 0, 100),
-        Progress("cooking", "eggs", 60, 100),
-        Progress("cooking", "eggs", 70, 100, 6.0),
-        Progress("cooking", "eggs", 80, 100, 4.0),
-    ]
+    pace = [(0,), (60,), (70, 6.0), (80, 4.0)]
+    assert told == [Progress("cooking", "eggs", done, 100, *seconds) for done, *seconds in pace]
     assert told[-1].words == "Cooking: 80 of 100 eggs, about 4 s left."
     assert told[-1].share == 0.8
-    assert [duration(s) for s in (0.4, 1.2, 89.0, 91.0)] == [
-        "less than a second",
-        "about 2 s",
-        "about 89 s",
-        "about 2 min",
-    ]
+    words = ["less than a second", "about 2 s", "about 89 s", "about 2 min"]
+    assert [duration(seconds) for seconds in (0.4, 1.2, 89.0, 91.0)] == words
 
 
 def test_every_part_is_told_and_changes_nothing():

@@ -184,19 +184,6 @@ def test_watching_tells_how_much_noise_came(name):
     assert method.step(state, batch)[1].noise is None
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_seed_decides_everything(name):
-    ends = []
-    for seed in (4, 4, 5):
-        method, state, _ = make(name, seed=seed)
-        batches = Batches(*make_examples(), np.random.default_rng(seed))
-        for _ in range(3):
-            state, _ = method.step(state, batches.draw(EXPECTED))
-        ends.append(state.parameters.clone())
-    assert torch.equal(ends[0], ends[1])
-    assert not torch.equal(ends[0], ends[2])
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", METHODS)
 def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
