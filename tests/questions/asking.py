@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qsl
@@ -10,12 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+import dpviz
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, Slow, whole
 from dpviz.questions.asked import Asked
+from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.question import Question
+
+
+def table(name: str) -> dict[str, Any]:
+    """A table beside this file."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
 
 def default(field: Any) -> Any:
@@ -45,6 +54,12 @@ def linked(question: Question[Any], query: str = "") -> Answer[Any]:
     return asked(question, **dict(parse_qsl(query, keep_blank_values=True)))
 
 
+def answer_to(link: str) -> Answer[Any]:
+    """The answer to a link that begins with the question's own key, without its slow parts."""
+    key, _, query = link.partition("?")
+    return linked(QUESTIONS[key], query)
+
+
 def of_preset(question: Question[Any], preset: str, **more: str) -> Answer[Any]:
     """The answer without its slow parts at a preset's settings, as far as they are the question's, and more."""
     known = {field.key for field in question.fields}
@@ -60,6 +75,12 @@ def lines(answer: Answer[Any]) -> dict[str, Line]:
 def curves(answer: Answer[Any]) -> dict[str, npt.NDArray[np.float64]]:
     """The values of every line, by key."""
     return {key: np.asarray(line.y) for key, line in lines(answer).items()}
+
+
+def library_epsilon(key: str, **known: Any) -> Any:
+    """ε by the method of a curve's key, as the library names it: "renyi_classic" is a conversion of "renyi"."""
+    name, _, conversion = key.partition("_") if key.startswith("renyi") else (key, "", "")
+    return dpviz.epsilon(name, **known, **({"conversion": conversion} if conversion else {}))
 
 
 def run_script(source: str, expected: Asked) -> Asked:

@@ -1,18 +1,12 @@
 """Every accountant that a page names has its card below the chart."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
 import dpviz
-from dpviz.accounting.adaptive import filter, rogers
-from dpviz.accounting.methods import accountant
 from dpviz.questions.answer import Folded
-from dpviz.questions.cards import card_of, cards
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.methods import NAMES
 from tests.questions.asking import asked
 
 NAMED = {"compose", "orders", "noise", "budget", "langevin"}
@@ -33,15 +27,6 @@ def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
     [stop] = [question for question in ALL if question.key == "stop"]
     told = {block.name for block in stop.more["Accountants"](asked(stop, bodo=variant, bconv="improved"))}
     assert told == {"odometer", "odometer, authors'", "filter", "as if planned: improved", "Rogers odometer", "tight"}
-
-
-def test_a_key_finds_its_own_card() -> None:
-    assert card_of("filter", "exact") is filter.CARD
-    assert card_of("rogers", "exact") is rogers.CARD
-    assert card_of("odometer_authors", "exact") == accountant("odometer", variant="authors").card
-    assert card_of("odometer", "exact") == accountant("odometer").card
-    [one] = cards(["moments", "moments"])
-    assert one.name == NAMES["moments"]
 
 
 def test_orders_says_what_to_do_with_it() -> None:

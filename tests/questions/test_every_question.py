@@ -6,7 +6,6 @@ import os
 import pickle
 import random
 import re
-import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
@@ -29,11 +28,10 @@ from dpviz.questions.networks import Network
 from dpviz.questions.question import Question
 from dpviz.questions.script import script
 from dpviz.questions.source import Held
-from tests.questions.asking import asked, linked, run_script, with_part
+from tests.questions.asking import answer_to, asked, run_script, table, with_part
 from tests.trained import invented
 
-REFUSED = Path(__file__).with_name("refused.toml")
-SAID = tomllib.loads(Path(__file__).with_name("said.toml").read_text("utf-8"))["said"]
+SETTINGS = table("settings")
 # Trains a network for each new setting: seconds.
 LEFT_ALONE = ("source",)
 SEEDS = range(100 if os.environ.get("DPVIZ_EXPLORE") else 4)
@@ -154,31 +152,7 @@ def stands(question: Question[Any], answer: Answer[Any]) -> None:
         more(answer)
 
 
-# Page → links to what lies at the ends of its settings' ranges; each for every question of the page that has the words.
-ALL = "noisecurves=basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
-CURVES = "curves=basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
-SPENT = "bblocks=1x0.01024x980~2x0.01024x1500~1x0.02x300"
-EXTREMES = {
-    "compose": f"steps=1e9&sigma=1000&q=1e-9&delta=1e-100&{CURVES} steps=1e9&sigma=0.01&q=1 "
-    f"sigma=1e-3&{CURVES} steps=1e12&sigma=1e6&q=0&delta=1e-100&logx=1&logy=1&{CURVES} steps=1&delta=1e-100&{CURVES} "
-    f"delta=0.999&{CURVES} source=vectors&dmu=1e-100&gamma=1e-100&{CURVES} quantile=0 quantile=1 curves= lam=256 "
-    f"quantile=1&clip=dp&source=vectors&{CURVES} mech=person&rows=3&q=0 mech=person&rows=7&curves=strong.bayesian "
-    "mech=person&rows=1000&q=0.5&sigma=0.01&steps=20 mech=laplace",
-    "orders": "q=0 q=1 sigma=0.001&steps=1000000000000 sigma=1e6 steps=1000000000000&delta=1e-100 omax=2 "
-    "omax=1000000&ologx=0&ology=1 oc1=1e-6&oc2=1e6&oc3=1e6",
-    "langevin": "leta=1e6&lsteps=1e12&ltau=50000 leta=1e-12&lsteps=1e12 leps=1e-6&delta=1e-100 "
-    "leps=100&delta=0.999&lsteps=1 ln=2&ltau=1e-3&lclip=1e6 ln=1e12&ltau=1e12&ldecay=fixed",
-    "budget": "q=0 q=1 sigma=1e6 sigma=0.001&bcurves=odometer.other.planned.filter.rogers "
-    "steps=1000000000000&delta=1e-100&bcurves=odometer.rogers steps=1&delta=0.999 beps=1e-6 beps=1e6&logy=1&logx=1 "
-    f"n=1&q=1 bcurves=&bpol= {SPENT}&bepochs=1",
-    "noise": "target=0.001 target=1e6 q=0 q=1&steps=1 steps=1e12 delta=0.999&sigma=1e6 delta=1e-100&dmu=1e-14 "
-    f"sigma=0.001&q=0.5 noisecurves= noiseq=&noisecurves=bayesian noisefrom=0.001&noiseto=0.01&clip=dp&{ALL} "
-    "noisefrom=1000&noiseto=1e5&noiselogy=0 shape=0.05&noiseq=q99 family=lognormal&shape=20 source=halfnormal&count=2 "
-    "source=weibull&shape=0.05&count=2",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("link", [f"{page}?{query}" for page, some in EXTREMES.items() for query in some.split()])
+@pytest.mark.parametrize("link", [f"{page}?{query}" for page, some in SETTINGS["extremes"].items() for query in some])
 @pytest.mark.one_of(3)
 def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
     page, _, query = link.partition("?")
@@ -197,51 +171,24 @@ def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
             assert answer.plot.chart().notes == (), "words tell why a curve is not there"
 
 
-NEEDED = "steps=39&noisecurves=renyi_improved.bayesian&noiseq=q99&vectors=20&dims=50&source=vectors&dmu=1e-5"
-# Question's slow part: link → links that ask for the same part, and links that ask for another.
-PARTS = [
-    ("orders", 0, "steps=38", "omax=300&ologx=0&ology=1", "sigma=3 q=0.02 steps=41 delta=1e-6"),
-    ("stop", 0, "steps=41", "beps=3 bodo=authors bconv=improved logy=1 n=70000",
-     "sigma=3 q=0.02 steps=42 delta=1e-6 logx=1 mech=laplace"),
-    ("spend", 0, "bblocks=4x0.01x42~5x0.02x10", "sigma=3 q=0.02 steps=43 beps=3 bodo=authors",
-     "bblocks=4x0.01x42 delta=1e-6 beps=1e-3"),
-    ("langevin_cost", 0, "ldecay=fixed&lsteps=37", "leps=0.3 lconv=improved",
-     "leta=0.2 lsteps=41 ln=60000 ltau=200 lclip=2 delta=1e-6 lalg=sghmc lreplace=1 ldecay=third"),
-    ("langevin_region", 0, "ldecay=fixed&lsteps=37", "lread=printed",
-     "lsteps=41 ltau=200 delta=1e-6 leps=0.3 lconv=improved ldecay=third"),
-    ("langevin_clip", -1, "ldecay=fixed&lsteps=37", "leps=0.3", "lsteps=41"),
-    ("compose", 0, "steps=37", "quantile=0.9 logy=1 dmu=1e-7 shape=2 amp=linear lam=16 source=vectors",
-     "sigma=3 q=0.02 steps=41 delta=1e-6 logx=1"),
-    ("compose", 0, "steps=44&curves=moments", "quantile=0.9 logx=1 delta=1e-6",
-     "sigma=3 steps=41 curves=moments.tight"),
-    ("compose", 3, "steps=36&source=vectors&dmu=1e-5", "logy=1 amp=linear bdef=1 delta=1e-6",
-     "sigma=3 q=0.02 steps=41 quantile=0.9 dmu=1e-7 shape=3 lam=16 seed=2 reading=running clip=dp"),
-    ("roc", 0, "sigma=1&q=0.02&steps=100", "delta=1e-7 arocl=1", "sigma=2 q=0.03 steps=101"),
-    ("noise", 0, NEEDED, "sigma=3 noiseq=q50 noiselogy=0 clip=dp", "target=1.5 q=0.02 steps=41 delta=1e-6"),
-    ("noise", 1, NEEDED, "sigma=3 noiseq=q50 noiselogy=0 clip=dp target=1",
-     "noisefrom=3 noiseto=30 q=0.02 steps=41 delta=1e-6"),
-    ("solve", 1, NEEDED, "sigma=3 noiseq=q50 clip=dp amp=linear noisecurves=moments",
-     "target=1.5 q=0.02 steps=41 delta=1e-6 solvefor=delta noisetight=0"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "part", "link", "same", "others"), PARTS, ids=[row[0] for row in PARTS])
-def test_a_slow_part_is_kept_under_what_decides_it(key: str, part: int, link: str, same: str, others: str) -> None:
+@pytest.mark.parametrize("row", SETTINGS["parts"], ids=lambda row: row["question"])
+def test_a_slow_part_is_kept_under_what_decides_it(row: dict[str, Any]) -> None:
     """And joins whatever asks for it: it brings no other setting of the answer it was computed for along."""
-    question, slow = QUESTIONS[key], QUESTIONS[key].slow[part]
+    question, same = QUESTIONS[row["question"]], row["same"].split()
+    slow = question.slow[row["part"]]
 
     def answered(more: str = "") -> Answer[Any]:
-        return asked(question, **dict(parse_qsl(link) + parse_qsl(more)))
+        return asked(question, **dict(parse_qsl(row["link"]) + parse_qsl(more)))
 
     def kept(more: str = "") -> Hashable | None:
         return slow.key(answered(more))
 
     here = kept()
     assert here is not None
-    assert [kept(more) == here for more in same.split()] == [True] * len(same.split())
-    assert not any(kept(more) == here for more in others.split())
+    assert [more for more in same if kept(more) != here] == []
+    assert [more for more in row["others"].split() if kept(more) == here] == []
     work = slow.work(answered())
-    for now in map(answered, same.split()):
+    for now in map(answered, same):
         joined, alone = slow.join(now, work), slow.join(now, slow.work(now))
         assert joined.given == now.given
         assert question.metrics(joined) == question.metrics(alone)
@@ -305,26 +252,23 @@ def test_asked_by_name(key: str) -> None:
     assert len(shown) < 3000
 
 
-@pytest.mark.parametrize(("asking", "words"), tomllib.loads(REFUSED.read_text("utf-8")).items())
+@pytest.mark.parametrize(("asking", "words"), table("refused").items())
 def test_what_is_asked_wrongly_is_refused_in_words(asking: str, words: str) -> None:
-    def link(address: str) -> Answer[Any]:
-        key, _, query = address.partition("?")
-        return linked(QUESTIONS[key], query)
-
     with pytest.raises(ValueError, match=words):
-        eval(asking, {"ask": ask, "link": link})
+        eval(asking, {"ask": ask, "link": answer_to})
 
 
-@pytest.mark.parametrize("row", SAID, ids=lambda row: row["link"])
+@pytest.mark.parametrize("row", table("said")["said"], ids=lambda row: row["link"])
 def test_what_must_be_said_is_said(row: dict[str, Any]) -> None:
-    key, _, query = row["link"].partition("?")
-    question = QUESTIONS[key]
-    answer = linked(question, query)
+    question, answer = QUESTIONS[row["link"].partition("?")[0]], answer_to(row["link"])
     if "part" in row:
         answer = with_part(answer, question.slow[row["part"]])
     notes = [f"{note.kind}: {note.text}" for note in question.notes(answer)]
     metrics = [" | ".join(metric) for metric in question.metrics(answer)]
     words = "\n".join([question.headline(answer), *metrics, *notes, question.assumed(answer)])
+    if "more" in row:
+        [note] = question.more[row["more"]](answer)
+        words = note.text
     assert [text for text in row["says"] if text not in words] == [], words
     assert [text for text in row.get("not", ()) if text in words] == [], words
 
@@ -345,11 +289,6 @@ def test_an_option_that_writes_a_number_is_named_by_it() -> None:
     assert {"pquant", "pclip"} <= set(numeric)
     for field in numeric.values():
         assert [field.accept(float(option)) for option in field.options] == list(field.options)
-
-
-@pytest.mark.parametrize("prior", [0.25, "1/4"])
-def test_a_link_says_what_was_asked(prior: Any) -> None:
-    assert ask("success", epsilon=3, prior=prior).link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
 
 
 def test_keys_of_questions_and_fields_are_told_apart() -> None:

@@ -9,8 +9,8 @@ import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.question import plan_of as present
-from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, plan_of
-from dpviz.questions.use import Plan, bibliography, paragraph, spared, tight_epsilon, use_it, used, value_text
+from dpviz.questions.noise.question import SOLVE, plan_of
+from dpviz.questions.use import Plan, bibliography, paragraph, spared, tight_epsilon, use_it, used
 from tests.questions.asking import asked
 
 SETTINGS = [{"target": "2"}, {"target": "0.7", "q": "256/60000", "steps": "2345"}, {"target": "8", "delta": "1e-7"}]
@@ -43,11 +43,6 @@ def test_what_is_spared_is_computed_and_never_more_than_there_is():
         assert float(re.search(rf"([\d.]+) % {words}", sentence)[1]) > 1.0
 
 
-def test_both_questions_of_noise_say_the_same():
-    along, solve = (asked(question, target="2", noisecurves="renyi_improved") for question in (ALONG_NOISE, SOLVE))
-    assert plan_of(along).noise_multiplier == pytest.approx(plan_of(solve).noise_multiplier, rel=2e-3)
-
-
 def test_compose_takes_what_is_set_and_its_tightest_bound():
     plan = present(asked(GROWTH, sigma="1.1", q="256/60000", steps="7031", curves="strong.moments.renyi_improved"))
     assert plan.known == {"noise_multiplier": 1.1, "sample_rate": 256 / 60000, "steps": 7031.0, "delta": 1e-5}
@@ -62,28 +57,6 @@ def test_one_order_alone_is_said():
     assert "(Rényi improved, λ = 7)" in used(plan)
     assert "order α = 8 alone" in paragraph(plan)
     assert "alone" not in paragraph(present(asked(GROWTH, curves="strong", lam="7")))
-
-
-@pytest.mark.parametrize(
-    ("question", "setting", "why"),
-    [
-        (GROWTH, {"mech": "laplace"}, "only worked out for sampled Gaussian"),
-        (GROWTH, {"curves": "bayesian"}, "No accountant"),
-        (GROWTH, {"q": "0", "curves": "moments"}, "no example ever joins"),
-        (SOLVE, {"noisecurves": "bayesian"}, "No DP method"),
-        (SOLVE, {"q": "0", "noisecurves": "moments"}, "No noise is needed"),
-        (SOLVE, {"target": "1e-6", "noisecurves": "renyi_improved", "solvefor": "steps"}, "One step alone"),
-    ],
-)
-def test_where_there_is_nothing_to_use_it_says_why(question, setting, why):
-    answer = asked(question, **setting)
-    [note] = question.more["Use it"](answer)
-    assert why in note.text
-
-
-def test_numbers_in_sentences_are_never_flattering():
-    values = {"noise_multiplier": 1.23456789, "sample_rate": 256 / 60000, "delta": 1.2341e-5}
-    assert [value_text(name, value) for name, value in values.items()] == ["1.23456", "0.00426667", "1.24e-5"]
 
 
 def test_the_paragraph_says_what_decides():

@@ -1,7 +1,5 @@
 """The tables of words: every template of a room is right, whichever of its branches is taken."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,15 +38,6 @@ def test_tables_hold_only_what_questions_say(path: Path) -> None:
                 assert bool(texts_of) != bool({"parts", "use"} & set(entry)), entry
         used = set().union(*(meta.find_undeclared_variables(JINJA.parse(text)) for text in texts(table)))
         assert used <= settings | {"facts", "given", "one"}, key
-
-
-def test_numbers_are_written_to_the_safe_side() -> None:
-    values = {"e": 1.00001, "p": 0.50011}
-    assert say("{{ e|up }} {{ e|near }}  {{ p|chance_up }}\n {{ p|chance }}", values) == "1.01 1.00 50.02 % 50.01 %"
-
-
-def test_fixed_spaces_stay() -> None:
-    assert say(" a\u202fb \n c\u00a0d ", {}) == "a\u202fb c\u00a0d"
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:
