@@ -3,14 +3,13 @@
 ``page`` is light and 1280 × 800; ``@pytest.mark.parametrize("page", LOOKS, indirect=True)`` shows it in other looks.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.driver import CHROMIUM_FLAGS, ROOT, TIMEOUT_MS, Look, find_chromium, running_app
+from tests.browser.driver import CHROMIUM_FLAGS, LOOKS, ROOT, find_chromium, running_app, watched_tab
 
 HERE = Path(__file__).parent
 
@@ -42,50 +41,7 @@ def app_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def console_errors() -> list[str]:
-    """What the browser's console called an error on this test's page, and what no script caught."""
-    return []
-
-
-@pytest.fixture
-def requests_elsewhere() -> list[str]:
-    """Addresses outside the app that the page asked for. They are refused: tests need no network."""
-    return []
-
-
-@pytest.fixture
-def page(
-    request: pytest.FixtureRequest,
-    browser: Browser,
-    app_url: str,
-    console_errors: list[str],
-    requests_elsewhere: list[str],
-) -> Iterator[Page]:
-    """A fresh tab of the app. The test fails at its end if the console held an error or a request went elsewhere."""
-    look: Look = getattr(request, "param", Look())
-
-    def refuse(route: Route) -> None:
-        requests_elsewhere.append(route.request.url)
-        route.abort()
-
-    def listen(message: ConsoleMessage) -> None:
-        # Streamlit looks for its server below a page's own address first, and finds it above on the second try.
-        probing = re.search(r"/\w+/_stcore/(health|host-config)$", message.location.get("url", ""))
-        if message.type == "error" and not probing:
-            console_errors.append(message.text)
-
-    context = browser.new_context(
-        base_url=app_url,
-        color_scheme=look.theme,
-        viewport={"width": look.width, "height": look.height},
-        accept_downloads=True,
-    )
-    context.set_default_timeout(TIMEOUT_MS)
-    context.route(lambda url: not url.startswith((app_url, "data:", "blob:")), refuse)
-    tab = context.new_page()
-    tab.on("console", listen)
-    tab.on("pageerror", lambda error: console_errors.append(str(error)))
-    yield tab
-    context.close()
-    assert requests_elsewhere == []
-    assert console_errors == []
+def page(request: pytest.FixtureRequest, browser: Browser, app_url: str) -> Iterator[Page]:
+    """A fresh tab of the app, whose errors fail the test (``watched_tab``)."""
+    with watched_tab(browser, app_url, base_url=app_url, **getattr(request, "param", LOOKS[0])) as tab:
+        yield tab

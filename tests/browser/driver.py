@@ -4,7 +4,7 @@ A page test reads::
 
     def test_more_noise_costs_less(page: Page) -> None:
         open_page(page, "compose", noise_multiplier=2)
-        page.get_by_role("slider", name="Noise").press("ArrowRight")
+        slider(page, "sigma").press("ArrowRight")
         wait_idle(page)
         assert chart_data(page)["data"][0]["y"][-1] < 1
 """
@@ -12,6 +12,7 @@ A page test reads::
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,15 +22,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Locator, Page, Route, expect
 
+import dpviz
 from dpviz.questions.links import TODAY, VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,16 +40,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_MS = 60_000
 
 
-class Look(NamedTuple):
-    """How a page is shown; the fixture ``page`` takes one."""
-
-    theme: Literal["light", "dark"] = "light"
-    width: int = 1280
-    height: int = 800
-
-
+# How a page is shown, as options of a browser's context; the fixture ``page`` takes one.
 # Each theme and each size, and not every pair of them: a page costs seconds.
-LOOKS = (Look("light", 1280, 800), Look("dark", 1920, 1080))
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},
+    {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}},
+)
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 CHROMIUMS = (
     "chromium",
@@ -85,6 +84,8 @@ settle => {
   return performance.now() - window.__idleSince >= settle;
 }
 """
+
+DRAWN = '.dpviz-chart[data-state="drawn"]'
 
 # Typed arrays become lists; NaN and infinities become null, as in all JSON.
 CHART_SCRIPT = """
@@ -162,10 +163,64 @@ def end_group(server: subprocess.Popen[bytes]) -> None:
     server.wait()
 
 
+@contextmanager
+def watched_tab(browser: Browser, own: str, **options: Any) -> Iterator[Page]:
+    """A fresh tab of a context with these options, for addresses that begin with ``own``.
+
+    Requests elsewhere are refused: tests need no network. At its end it fails if there was one, if the browser's
+    console called something an error, if no script caught one, or if the page shows an exception.
+    """
+    elsewhere: list[str] = []
+    errors: list[str] = []
+
+    def refuse(route: Route) -> None:
+        elsewhere.append(route.request.url)
+        route.abort()
+
+    def listen(message: ConsoleMessage) -> None:
+        # Streamlit looks for its server below a page's own address first, and finds it above on the second try.
+        probing = re.search(r"/\w+/_stcore/(health|host-config)$", message.location.get("url", ""))
+        if message.type == "error" and not probing:
+            errors.append(message.text)
+
+    with browser.new_context(**options) as context:
+        context.set_default_timeout(TIMEOUT_MS)
+        context.route(lambda url: not url.startswith((own, "data:", "blob:")), refuse)
+        tab = context.new_page()
+        tab.on("console", listen)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        yield tab
+        no_traceback(tab)
+    assert elsewhere == []
+    assert errors == []
+
+
+def visitor(browser: Browser, url: str) -> Page:
+    """A tab of another person's, who may see the app go and come."""
+    context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(TIMEOUT_MS)
+    return context.new_page()
+
+
+@contextmanager
+def handed_out(browser: Browser, folder: Path, key: str, **options: Any) -> Iterator[Page]:
+    """The page that a question hands out, opened from disk."""
+    file = folder / "page.html"
+    dpviz.ask(key).html(file)
+    with watched_tab(browser, "file:", **options) as tab:
+        tab.goto(file.as_uri())
+        tab.wait_for_selector(DRAWN)
+        yield tab
+
+
 def open_page(page: Page, path: str = "", **query: object) -> None:
-    """Go to a page of the app ("" is the first one) with the given query parameters, and wait until it is idle."""
+    """Go to a page of the app ("" is the first one) with the given query parameters, and wait until it is idle.
+
+    Fails if it then shows an exception.
+    """
     page.goto(f"/{path}" + (f"?{urlencode({VERSION: TODAY} | query, doseq=True)}" if query else ""))
     wait_idle(page)
+    no_traceback(page)
 
 
 def wait_idle(page: Page, *, settle_ms: float = 300) -> None:
@@ -183,6 +238,73 @@ def no_traceback(page: Page) -> None:
     """Fail with the text of the first exception that the page shows."""
     exceptions = page.get_by_test_id("stException")
     assert exceptions.count() == 0, f"{page.url} shows an exception:\n{exceptions.first.inner_text()}"
+
+
+def headline(page: Page) -> Locator:
+    return page.locator(".dpviz-headline").first
+
+
+def says(page: Page, words: str) -> str:
+    """The headline once it says ``words`` (a regular expression)."""
+    expect(headline(page)).to_contain_text(re.compile(words), timeout=TIMEOUT_MS)
+    return headline(page).inner_text()
+
+
+def control(page: Page, field: str) -> Locator:
+    """A number's control: its slider, its text and what stands below them."""
+    return page.locator(f'.dpviz-number[data-field="{field}"]')
+
+
+def slider(page: Page, field: str) -> Locator:
+    return control(page, field).locator('input[type="range"]')
+
+
+def text(page: Page, field: str) -> Locator:
+    return control(page, field).locator('input[type="text"]')
+
+
+def enter(page: Page, field: str, value: str) -> None:
+    text(page, field).fill(value)
+    text(page, field).press("Enter")
+
+
+def box(thing: Locator) -> FloatRect:
+    """Where something that is shown stands, in pixels."""
+    place = thing.bounding_box()
+    assert place is not None, "it is not shown"
+    return place
+
+
+def middle(thing: Locator) -> tuple[float, float]:
+    place = box(thing)
+    return place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+
+
+def bottom(thing: Locator) -> float:
+    place = box(thing)
+    return place["y"] + place["height"]
+
+
+def track(page: Page, field: str, *shares: float) -> list[tuple[float, float]]:
+    """Where a slider's thumb stands, in pixels, at these shares of its way; at none, where it stands now."""
+    handle = slider(page, field)
+    place, (_, y) = box(handle), middle(handle)
+    shares = shares or (float(handle.input_value()) / float(handle.get_attribute("max") or 1),)
+    return [(place["x"] + 8 + share * (place["width"] - 16), y) for share in shares]
+
+
+def finger(thing: Locator, *, right: float = 0, up: float = 0) -> Callable[[], None]:
+    """Put a finger down in the middle of something and pull it so far, in pixels; what is returned takes it off."""
+    session, (x0, y0) = thing.page.context.new_cdp_session(thing.page), middle(thing)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y} for x, y in places]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (x0, y0))
+    for part in range(1, 11):
+        touch("touchMove", (x0 + right * part / 10, y0 - up * part / 10))
+    return lambda: touch("touchEnd")
 
 
 def chart_data(page: Page, index: int = 0) -> dict[str, Any]:
