@@ -3,48 +3,29 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
-
-
-@pytest.mark.sweep
-def test_open_in_compose_takes_the_settings_along(page: Page) -> None:
-    open_page(page)
-    main_area(page).get_by_role("slider", name="Noise multiplier").first.press("ArrowRight")
-    wait_idle(page)
-    main_area(page).get_by_role("button", name="Open in Compose").first.click()
-    page.wait_for_url("**/compose*")
-    wait_idle(page)
-    no_traceback(page)
-    expect(page).to_have_url("/compose?sigma=4.3&curves=moments.renyi_improved&v=2")
-    handle = main_area(page).get_by_role("slider", name="Noise multiplier").first
-    handle.press("ArrowRight")
-    wait_idle(page)
-    expect(page).to_have_url("/compose?sigma=4.7&curves=moments.renyi_improved&v=2")
+from tests.browser.driver import box, chart_data, headline, main_area, open_page, slider, wait_idle
 
 
 def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) -> None:
     """What the whole privacy curve says takes a moment; the rest of the page does not wait for it."""
     open_page(page, sigma=4)
-    headline = main_area(page).locator(".dpviz-headline")
-    expect(headline).to_contain_text("55.1 % of the time, where 50 % is chance")
-    main_area(page).get_by_role("slider", name="Noise multiplier").first.press("ArrowLeft")
-    expect(headline).not_to_contain_text("55.1 %")
-    expect(headline).to_contain_text("where 50 % is chance")
-    no_traceback(page)
+    expect(headline(page)).to_contain_text("55.1 % of the time, where 50 % is chance")
+    slider(page, "sigma").first.press("ArrowLeft")
+    expect(headline(page)).not_to_contain_text("55.1 %")
+    expect(headline(page)).to_contain_text("where 50 % is chance")
 
 
 @pytest.mark.sweep
 def test_the_wheel_leads_through_the_story(page: Page) -> None:
-    """A link opens at its stop; text, chart and address go on together."""
+    """A link opens at its stop; text, chart and address go on together, and settings go along to another page."""
     open_page(page, stop=3)
     third, fifth = main_area(page).get_by_text("3 of 5 ·"), main_area(page).get_by_text("5 of 5 ·")
     expect(third).to_be_in_viewport()
     chart = main_area(page).locator(".js-plotly-plot").first
-    headline = main_area(page).locator(".dpviz-headline")
-    expect(headline).to_contain_text("With noise")
+    expect(headline(page)).to_contain_text("With noise")
     before = chart_data(page)["data"]
     chart.evaluate("element => { element.mine = true; }")
-    place = third.bounding_box()
+    place = box(third)
     page.mouse.move(1100, 500)
     page.mouse.wheel(0, 10)
     wait_idle(page, settle_ms=400)
@@ -53,20 +34,21 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
         page.mouse.wheel(0, 100)
     expect(page).to_have_url("/?stop=5&v=2")
     wait_idle(page)
-    expect(headline).to_contain_text("no attack is right more than")
-    expect(headline).to_be_in_viewport()
+    expect(headline(page)).to_contain_text("no attack is right more than")
+    expect(headline(page)).to_be_in_viewport()
     expect(fifth).to_be_in_viewport()
     expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 5")
     assert chart.evaluate("element => element.mine"), "another chart stands there"
     assert chart_data(page)["data"] != before
-    moved = third.bounding_box()
-    assert place
-    assert moved
-    assert abs(place["y"] - moved["y"] - 1010) <= 1, "the page jumped"
+    assert abs(place["y"] - box(third)["y"] - 1010) <= 1, "the page jumped"
     main_area(page).get_by_role("button", name="Stop before").press("Enter")
     expect(page).to_have_url("/?stop=4&v=2")
+    slider(page, "sigma").first.press("ArrowRight")
+    wait_idle(page)
     main_area(page).locator("[data-here]").get_by_role("button", name="Open in Compose").click()
     page.wait_for_url("**/compose*")
     wait_idle(page)
-    no_traceback(page)
-    expect(page).to_have_url("/compose?curves=moments.renyi_improved.tight&v=2")
+    expect(page).to_have_url("/compose?sigma=4.3&curves=moments.renyi_improved.tight&v=2")
+    slider(page, "sigma").press("ArrowRight")
+    wait_idle(page)
+    expect(page).to_have_url("/compose?sigma=4.7&curves=moments.renyi_improved.tight&v=2")
