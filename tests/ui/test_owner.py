@@ -1,17 +1,16 @@
 """Who gets in: the owner's account, or a holder of the token; nobody else, however the request is dressed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
 import socket
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -26,59 +25,47 @@ TOKEN = "a-token-of-sixteen"
 ME = 1000
 
 
-@contextmanager
-def listening(host: str) -> Iterator[socket.socket]:
+@pytest.fixture(
+    params=[
+        ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("::", "127.0.0.1"), ("::", "::1"),
+        ("::1", "::1"),
+    ]
+)  # fmt: skip
+def listening(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, str, int]]:
+    """A socket that listens at the first address, the second, by which it is called, and its port."""
+    host, to = request.param
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
         if host == "::":
             server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         server.bind((host, 0))
         server.listen()
-        yield server
+        server.settimeout(60)
+        yield server, to, server.getsockname()[1]
 
 
 @linux
-@pytest.mark.parametrize(
-    ("host", "to"),
-    [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("::", "127.0.0.1"), ("::", "::1"), ("::1", "::1")],
-)
-class TestAccounts:
-    def test_of_a_connection(self, host: str, to: str) -> None:
-        with listening(host) as server, socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET) as client:
-            client.connect((to, server.getsockname()[1]))
-            there, _ = server.accept()
-            with there:
-                ends = there.getpeername()[:2], there.getsockname()[:2]
-                assert account_of(*ends) == os.geteuid()
-                assert account_of(ends[0], (ends[1][0], ends[1][1] ^ 1)) is None
+def test_the_account_of_a_connection_until_it_is_closed(listening: tuple[socket.socket, str, int]) -> None:
+    """The kernel has a closed one as root's until the last packets have gone."""
+    server, to, port = listening
+    with socket.create_connection((to, port)) as client, server.accept()[0] as there:
+        ends = there.getpeername()[:2], there.getsockname()[:2]
+        assert account_of(*ends) == os.geteuid()
+        assert account_of(ends[0], (ends[1][0], ends[1][1] ^ 1)) is None
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        client.close()
+        assert account_of(*ends) is None
 
-    def test_of_a_connection_that_was_closed(self, host: str, to: str) -> None:
-        """The kernel has it as root's until the last packets have gone."""
-        with listening(host) as server:
-            client = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET)
-            client.connect((to, server.getsockname()[1]))
-            there, _ = server.accept()
-            with there:
-                ends = there.getpeername()[:2], there.getsockname()[:2]
-                client.sendall(b"GET / HTTP/1.1\r\n\r\n")
-                client.close()
-                assert account_of(*ends) is None
 
-    @needs_root
-    def test_of_another_account(self, host: str, to: str) -> None:
-        accounts: list[int | None] = []
-
-        def answer() -> None:
-            there, _ = server.accept()
-            with there:
-                accounts.append(account_of(there.getpeername()[:2], there.getsockname()[:2]))
-
-        with listening(host) as server:
-            server.settimeout(60)
-            waiting = threading.Thread(target=answer)
-            waiting.start()
-            by_another("socket.create_connection((sys.argv[1], sys.argv[2])).recv(1)", to, server.getsockname()[1])
-            waiting.join(60)
-        assert accounts == [other_account()]
+@linux
+@needs_root
+def test_the_account_of_another(listening: tuple[socket.socket, str, int]) -> None:
+    server, to, port = listening
+    with ThreadPoolExecutor(1) as pool:
+        calling = pool.submit(by_another, "socket.create_connection((sys.argv[1], sys.argv[2])).recv(1)", to, port)
+        with server.accept()[0] as there:
+            account = account_of(there.getpeername()[:2], there.getsockname()[:2])
+        calling.result()
+    assert account == other_account()
 
 
 def test_a_kernel_that_cannot_be_asked_names_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,15 +83,20 @@ def test_one_number_is_one_account_outside_of_user_namespaces_alone(tmp_path: Pa
         assert accounts_are_named(tmp_path / "uid_map") is named
 
 
-class Answered(dict[str, Any]):
-    """Status, headers and text of an answer; `inner` if the app itself gave it."""
-
-
-def ask(owner: Access, *, framed_by: str = "", path: str = "/compose", query: str = "", **scope: Any) -> Answered:
-    answered = Answered(inner=False, status=0, headers=[], text="")
+def ask(
+    owner: Access,
+    account: int | None = 2000,
+    *,
+    framed_by: str = "",
+    path: str = "/compose",
+    query: str = "",
+    **scope: Any,
+) -> SimpleNamespace:
+    """Status, headers and text of the answer; `inner` if the app itself gave it. `account`: who asks."""
+    answered = SimpleNamespace(inner=False, status=0, headers={}, text="")
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        answered["inner"] = True
+        answered.inner = True
         kind = "http.response.start" if scope["type"] == "http" else "websocket.accept"
         await send({"type": kind, "status": 200, "headers": []})
 
@@ -112,9 +104,9 @@ def ask(owner: Access, *, framed_by: str = "", path: str = "/compose", query: st
         return {"type": "http.request"}
 
     async def send(message: Any) -> None:
-        answered["status"] = message.get("status", answered["status"])
-        answered["headers"] += [(name.decode(), value.decode()) for name, value in message.get("headers", [])]
-        answered["text"] += message.get("body", b"").decode() + message.get("reason", "")
+        answered.status = message.get("status", answered.status)
+        answered.headers |= {name.decode(): value.decode() for name, value in message.get("headers", [])}
+        answered.text += message.get("body", b"").decode() + message.get("reason", "")
 
     headers = {"host": "localhost:8501", "origin": "http://localhost:8501", **scope.pop("headers", {})}
     whole = {
@@ -122,15 +114,9 @@ def ask(owner: Access, *, framed_by: str = "", path: str = "/compose", query: st
         "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 8501),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()], **scope,
     }  # fmt: skip
-    asyncio.run(Guard(app, owner, framed_by)(whole, receive, send))
+    with patch.object(owners, "account_of", lambda *_: account):
+        asyncio.run(Guard(app, owner, framed_by)(whole, receive, send))
     return answered
-
-
-@pytest.fixture
-def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
-    monkeypatch.setattr(owners, "account_of", lambda *_: request.param)
-    number: int | None = request.param
-    return number
 
 
 MINE = Access(TOKEN, False, ME)
@@ -169,71 +155,61 @@ PROXIED = [
         (MINE, 2000, {"headers": {"cookie": COOKIE["cookie"].replace("8501", "8502")}}, False),
         (MINE, 2000, {"headers": COOKIE, "server": ("127.0.0.1", 8502)}, False),
     ],
-    indirect=["account"],
 )
 def test_who_gets_in(owner: Access, account: int | None, how: dict[str, Any], welcome: bool, kind: str) -> None:
-    answered = ask(owner, type=kind, **how)
-    assert answered["inner"] is welcome
+    answered = ask(owner, account, type=kind, **how)
+    assert answered.inner is welcome
     if not welcome and kind == "http":
-        assert answered["status"] == 403
-        assert answered["text"] == NOT_THE_OWNER
+        assert (answered.status, answered.text) == (403, NOT_THE_OWNER)
 
 
-@pytest.mark.parametrize("account", [ME], indirect=True)
-def test_a_name_of_another_machine_is_a_proxys(account: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_of_another_machine_is_a_proxys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpviz.ui.guard.config.get_option", lambda name: ["*"] if "Hosts" in name else [])
     named = {"host": "app.example.com", "origin": "https://app.example.com"}
-    assert not ask(MINE, headers=named)["inner"]
-    assert ask(MINE, headers=named | COOKIE)["inner"]
-    assert ask(MINE)["inner"]
+    assert not ask(MINE, ME, headers=named).inner
+    assert ask(MINE, ME, headers=named | COOKIE).inner
+    assert ask(MINE, ME).inner
 
 
-@pytest.mark.parametrize("account", [2000], indirect=True)
-class TestToken:
-    @pytest.mark.parametrize(
-        ("path", "query", "location"),
-        [
-            ("/", f"token={TOKEN}", "./"),
-            ("/compose", f"sigma=3&token={TOKEN}&pin=a%26b", "./compose?sigma=3&pin=a%26b"),
-            ("//evil.example", f"token={TOKEN}", "./evil.example"),
-            ("/a:b", f"token=wrong&token={TOKEN}", "./a%3Ab"),
-        ],
-    )
-    def test_moves_from_the_address_into_a_cookie(self, account: int, path: str, query: str, location: str) -> None:
-        answered = ask(MINE, path=path, query=query)
-        headers = dict(answered["headers"])
-        assert (answered["status"], headers["location"], answered["inner"]) == (303, location, False)
-        cookie = headers["set-cookie"]
-        assert cookie == f"{COOKIE['cookie'].removeprefix('other=1; ')}; Path=/; HttpOnly; SameSite=Lax"
-        assert TOKEN not in str(answered)
-        assert headers["referrer-policy"] == "same-origin"
-
-    @pytest.mark.parametrize(
-        ("scheme", "framed_by", "end"),
-        [
-            ("http", "https://a.example", "SameSite=Lax"),
-            ("https", "", "SameSite=Lax; Secure"),
-            ("https", "https://a.example", "SameSite=None; Partitioned; Secure"),
-        ],
-    )
-    def test_in_frames_over_tls_alone(self, account: int, scheme: str, framed_by: str, end: str) -> None:
-        headers = dict(ask(MINE, query=f"token={TOKEN}", scheme=scheme, framed_by=framed_by)["headers"])
-        assert headers["set-cookie"].endswith(f"HttpOnly; {end}")
-
-    @pytest.mark.parametrize("query", ["token=", "token", f"token={TOKEN[:-1]}", f"token={TOKEN}x", f"Token={TOKEN}"])
-    def test_another_one_is_refused(self, account: int, query: str) -> None:
-        answered = ask(MINE, query=query)
-        assert answered["status"] == 403
-        assert "set-cookie" not in dict(answered["headers"])
+SITE = {"framed_by": "https://a.example"}
 
 
-@pytest.mark.parametrize("account", [ME], indirect=True)
-def test_the_owners_account_gets_no_cookie(account: int) -> None:
+@pytest.mark.parametrize(
+    ("path", "query", "how", "location", "end"),
+    [
+        ("/", f"token={TOKEN}", {}, "./", "SameSite=Lax"),
+        ("/compose", f"sigma=3&token={TOKEN}&pin=a%26b", {}, "./compose?sigma=3&pin=a%26b", "SameSite=Lax"),
+        ("//evil.example", f"token={TOKEN}", {}, "./evil.example", "SameSite=Lax"),
+        ("/a:b", f"token=wrong&token={TOKEN}", {}, "./a%3Ab", "SameSite=Lax"),
+        ("/", f"token={TOKEN}", SITE, "./", "SameSite=Lax"),  # frames get it over TLS alone
+        ("/", f"token={TOKEN}", {"scheme": "https"}, "./", "SameSite=Lax; Secure"),
+        ("/", f"token={TOKEN}", {"scheme": "https"} | SITE, "./", "SameSite=None; Partitioned; Secure"),
+    ],
+)
+def test_a_token_moves_from_the_address_into_a_cookie(
+    path: str, query: str, how: dict[str, Any], location: str, end: str
+) -> None:
+    answered = ask(MINE, path=path, query=query, **how)
+    assert (answered.status, answered.headers["location"], answered.inner) == (303, location, False)
+    cookie = COOKIE["cookie"].removeprefix("other=1; ")
+    assert answered.headers["set-cookie"] == f"{cookie}; Path=/; HttpOnly; {end}"
+    assert TOKEN not in str(answered)
+    assert answered.headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("query", ["token=", "token", f"token={TOKEN[:-1]}", f"token={TOKEN}x", f"Token={TOKEN}"])
+def test_another_token_is_refused(query: str) -> None:
+    answered = ask(MINE, query=query)
+    assert answered.status == 403
+    assert "set-cookie" not in answered.headers
+
+
+@pytest.mark.parametrize("token", [TOKEN, "wrong"])
+def test_the_owners_account_gets_no_cookie(token: str) -> None:
     """Browsers would send it to every port of this machine."""
-    for token in (TOKEN, "wrong"):
-        answered = ask(MINE, query=f"token={token}&q=0.1")
-        assert dict(answered["headers"])["location"] == "./compose?q=0.1"
-        assert "set-cookie" not in dict(answered["headers"])
+    headers = ask(MINE, ME, query=f"token={token}&q=0.1").headers
+    assert headers["location"] == "./compose?q=0.1"
+    assert "set-cookie" not in headers
 
 
 def test_tokens_that_can_be_guessed_are_refused() -> None:

@@ -1,7 +1,5 @@
 """Words of people and files never reach Streamlit's Markdown as they came: tried, and looked for in the source."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import re
@@ -33,32 +31,17 @@ MARKDOWN = {
 MAKERS = {"plain", "len", "int", "steps", "epsilon", "delta", "probability", "show", "legal"}
 # Words of the house, by the name that holds them: a field's label and help, a page's assumptions.
 OURS = {"label", "help", "assumptions", "symbol"}
-# Other expressions that are ours, each with what they hold.
+# Other expressions that are ours, by file.
 KNOWN = {
-    ("page.py", "help"): "what a button of a run does",
-    ("page.py", "label"): "what a person may write about a run: Name, Note",
-    ("page.py", "name"): "a pin's name, plain",
-    ("panel.py", "words"): "a number of settings",
-    ("watch.py", "label"): "a button's own label",
-    ("watch.py", "help"): "a button's own help",
-    ("watch.py", "record.steps"): "a number",
-    ("boundary.py", "name"): "a way on",
-    ("measuring.py", "measurement.share or 0.0"): "a number",
-    ("home.py", "place"): "a page of the app",
-    ("details.py", "question.assumed(answer)"): "a page's assumptions",
-    ("details.py", "block.name"): "what opens, in a question's details",
-    ("details.py", "block.text"): "a question's own words",
-    ("details.py", "name"): "a formula's name",
-    ("render.py", "label"): "the name of the choice of groups",
-    ("own_controls.py", "fits"): "a number",
-    ("own_controls.py", "label"): "a button's own label",
-    ("own_controls.py", "help"): "a button's own help",
-    ("own_controls.py", "index + 1"): "a number",
-    ("home.py", "question"): "a page's question",
-    ("home.py", "number"): "a stop's number",
-    ("home.py", "stop.title"): "a stop of the story",
-    ("home.py", "stop.text(answer)"): "a stop of the story",
-    ("home.py", "stop.page.title"): "a page of the app",
+    "boundary.py": {"name"},  # a way on
+    "details.py": {"question.assumed(answer)", "block.name", "block.text", "name"},  # a question's words, a formula's
+    "home.py": {"place", "question", "number", "stop.title", "stop.text(answer)", "stop.page.title"},  # pages and stops
+    "measuring.py": {"measurement.share or 0.0"},  # a number
+    "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
+    "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
+    "panel.py": {"words"},  # a number of settings
+    "render.py": {"label"},  # the name of the choice of groups
+    "watch.py": {"label", "help", "record.steps"},  # a button's own words; a number
 }
 
 
@@ -76,32 +59,27 @@ def expressions(tree: ast.AST) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 def ours(found: ast.expr, file: str) -> bool:
     """Whether an expression holds words of the house only."""
-    if isinstance(found, ast.Constant):
+    if isinstance(found, ast.Constant) or ast.unparse(found) in KNOWN.get(file, ()):
         return True
-    if (file, ast.unparse(found)) in KNOWN:
-        return True
-    if isinstance(found, ast.JoinedStr):
-        return all(ours(part.value, file) for part in found.values if isinstance(part, ast.FormattedValue))
-    if isinstance(found, ast.IfExp):
-        return ours(found.body, file) and ours(found.orelse, file)
-    if isinstance(found, ast.BoolOp):
-        return all(ours(value, file) for value in found.values)
-    if isinstance(found, ast.BinOp):
-        return ours(found.left, file) and ours(found.right, file)
-    if isinstance(found, (ast.List, ast.Tuple)):
-        return all(ours(entry, file) for entry in found.elts)
-    if isinstance(found, ast.Attribute):
-        return found.attr in OURS or found.attr.isupper()
-    if isinstance(found, ast.Name):
-        return found.id.isupper()
-    if isinstance(found, ast.Subscript):
-        return ours(found.value, file)
-    if isinstance(found, ast.Call):
-        name = found.func.attr if isinstance(found.func, ast.Attribute) else getattr(found.func, "id", "")
-        if name in ("lower", "upper", "format", "join"):
-            return ours(found.func.value, file) and all(ours(arg, file) for arg in found.args)  # type: ignore[attr-defined]
-        return name in MAKERS
-    return False
+    parts: list[ast.expr]
+    match found:
+        case ast.Attribute(attr=name):
+            return name in OURS or name.isupper()
+        case ast.Name(id=name):
+            return name.isupper()
+        case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "format" | "join"), args=arguments):
+            parts = [text, *arguments]
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in MAKERS
+        case ast.JoinedStr(values=parts) | ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            pass
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            parts = [one, other]
+        case ast.FormattedValue(value=part) | ast.Subscript(value=part):
+            parts = [part]
+        case _:
+            return False
+    return all(ours(part, file) for part in parts)
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "dpviz" / "ui").rglob("*.py")), ids=lambda p: p.name)

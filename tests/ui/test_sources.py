@@ -1,7 +1,5 @@
 """Frames are drawn without a session: with the samples that the page holds, and with no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

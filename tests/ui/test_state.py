@@ -8,7 +8,7 @@ from dpviz.questions import links
 from dpviz.questions.compose.curves import CURVES
 from dpviz.ui import registry
 from dpviz.ui.plain import plain
-from tests.ui.driver import enter, group, open_app, press, said, set_to
+from tests.ui.driver import enter, group, open_app, press, put, said, set_to
 
 
 def warnings(at):
@@ -20,16 +20,9 @@ def warnings(at):
     [
         ("sigma=0", "0 is outside"),
         ("sigma=nan", "NaN"),
-        ("q=1.4", "1.4 is outside"),
-        ("q=abc", "“abc”"),
-        ("steps=inf", "inf is outside"),
         ("steps=2.5", "2.5 is not whole"),
-        ("delta=1", "1 is outside"),
-        ("dmu=0", "0 is outside"),
-        ("gamma=2", "2 is outside"),
-        ("lam=0", "0 is outside"),
         ("curves=magic", "“magic”"),
-        ("source=elsewhere", "“elsewhere”"),
+        ("v=7", "“7”"),
         ("preset=nope", "“nope”"),
         ("pin=sigma%3Dabc", "“abc”"),
         ("pin=rubbish", "“rubbish”"),
@@ -41,6 +34,7 @@ def test_a_bad_value_in_a_link_is_named_and_the_rest_is_kept(query, named):
     assert len(warnings(at)) == 1
     assert named in warnings(at)[0]
     assert at.session_state["value.logy"] is True
+    assert link(at).endswith("v=2")
     assert said(at, "headline")
 
 
@@ -61,7 +55,6 @@ def test_pins_are_made_legal_counted_and_named():
 
 def test_pin_go_on_go_back_unpin():
     at = open_app()
-
     first = said(at, "headline")
     press(at, "Pin this state")
     enter(at, "sigma", "10")
@@ -87,8 +80,7 @@ def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_toda
     at = open_app("compose", "sigma=3&v=1&expert=1&pin=&pin=q%3D0.5")
     assert link(at) == "sigma=3&dmu=1e-7&pin=dmu%3D1e-7&pin=dmu%3D1e-7%26q%3D0.5&v=2&expert=1"
     enter(at, "sigma", "5")
-    at.session_state["history.steps"] = {"entry": {"steps": [[1e12, -1]]}}
-    at.run()
+    put(at, "history.steps", {"entry": {"steps": [[1e12, -1]]}})
     assert at.session_state["value.sigma"] == 3.0, "undo"
     assert at.session_state["value.dmu"] == 1e-7
     assert at.session_state["value.bview"] == "stop", "no field of this question"
@@ -99,15 +91,6 @@ def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_toda
         assert "dmu" not in link(open_app(page, query)), "links of today"
 
 
-@pytest.mark.parametrize("odd", ["", "7", "x"])
-def test_a_version_that_there_is_not_is_noted_and_read_as_the_newest(odd, monkeypatch):
-    monkeypatch.setattr(links, "BEFORE", {"dmu": "1e-7"})
-    at = open_app("compose", f"sigma=3&v={odd}")
-    assert f"“{odd}”" in warnings(at)[0]
-    assert len(warnings(at)) == 1
-    assert link(at) == "sigma=3&v=2"
-
-
 @pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
 @pytest.mark.one_of(9)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
@@ -115,16 +98,10 @@ def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)
     page = next(page for page, offered in registry.PRESETS.items() if preset in offered)
     at = open_app(page, f"preset={preset.key}")
+    assert not said(at, "problem")
     for field in registry.FIELDS:
         wanted = field.parse(preset.values[field.key]) if field.key in preset.values else field.default
         assert set_to(at, field) == wanted, field.key
-
-
-def test_what_stands_beside_a_preset_in_a_link_wins():
-    at = open_app("attack", "preset=bdptown&aeps=3&anoise=gaussian")
-    assert at.session_state["value.aview"] == "town"
-    assert at.session_state["value.aeps"] == 3
-    assert at.session_state["value.anoise"] == "gaussian"
 
 
 def test_a_preset_with_a_setting_taken_back_to_its_default_comes_back_from_its_link():
@@ -138,9 +115,6 @@ def test_a_preset_with_a_setting_taken_back_to_its_default_comes_back_from_its_l
 
 
 def test_a_pin_without_any_curve_comes_back_without():
-    at = open_app("compose", "curves=")
-    press(at, "Pin this state")
-    press(at, "Reset everything")
     at = open_app("compose", "pin=curves%3D")
     at.button(key="pin.show.0").click().run()
     assert set_to(at, CURVES) == ()
