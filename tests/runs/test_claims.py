@@ -17,15 +17,7 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.runs.claims import (
-    claim_of_record,
-    claim_of_view,
-    claims_along,
-    claims_of_shorter_plans,
-    last_reading,
-    mechanisms,
-    start_of,
-)
+from dpviz.runs import claims
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import disputes_of
@@ -48,6 +40,9 @@ RESTARTED = LOUD.with_(start_from="a file", origins=(FIRST,))
 COUNTED = TINY.with_(
     batch_size=1000, steps=4, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=0.8
 )
+
+
+both_starts = pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
 
 
 @pytest.fixture
@@ -73,6 +68,11 @@ def changed(events: list[Event], kind: str, **content: Any) -> list[Event]:
     return [e._replace(data=e.data | content) if e.kind == kind else e for e in events]
 
 
+def ending(events: list[Event], kind: str, **content: Any) -> list[Event]:
+    """The events with another end."""
+    return [*events[:-1], events[-1]._replace(kind=kind, data=events[-1].data | {"kind": kind} | content)]
+
+
 def of_earlier_version(events: list[Event]) -> list[Event]:
     """No claim was written down then."""
     return [e._replace(data={name: v for name, v in e.data.items() if name != "claim"}) for e in events]
@@ -86,14 +86,14 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
 ) -> None:
     events = trained(settings, weights)
     record = finished(engine, settings, weights, *[events[:-1]] * broken_off, events)
-    everything = merge_events((*spent_before(settings), *mechanisms(events) * (broken_off + 1)))
+    everything = merge_events((*spent_before(settings), *claims.mechanisms(events) * (broken_off + 1)))
     interval = tight_epsilon_of_events(everything, settings.delta)
-    claim = claim_of_record(record, engine.store)
+    claim = claims.claim_of_record(record, engine.store)
     assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
     assert claim.guess == claim.pair
-    assert claim_of_view(engine.look(record.id), engine.store) == claim
+    assert claims.claim_of_view(engine.look(record.id), engine.store) == claim
     copy = import_json(engine.store, export_json(engine.store, record.id))
-    assert claim_of_record(copy, engine.store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
+    assert claims.claim_of_record(copy, engine.store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
     assert disputes_of(copy, engine.store) == ()
 
 
@@ -111,20 +111,19 @@ def test_what_no_account_holds_together_claims_nothing(
     events = trained(LOUD, weights)
     kind = "step" if "mechanisms" in last else "done"
     record = finished(engine, settings, weights, events[:-1], changed(events, kind, **last))
-    claim = claim_of_record(record, engine.store)
+    claim = claims.claim_of_record(record, engine.store)
     assert not claim.holds
     assert reason in claim.reason
 
 
-@pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
+@both_starts
 def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
     engine: Engine, weights: Path, settings: RunSettings
 ) -> None:
     long = settings.with_(steps=5000)
     events = changed(of_earlier_version(trained(settings.with_(steps=1), weights)), "started", settings=long.to_json())
-    stopped = [*events[:-1], events[-1]._replace(kind="stopped", data=events[-1].data | {"kind": "stopped"})]
     everything = (*spent_before(settings), (SampledGaussian(0.5, 64 / N), 1))
-    claim = claim_of_record(finished(engine, long, weights, stopped), engine.store)
+    claim = claims.claim_of_record(finished(engine, long, weights, ending(events, "stopped")), engine.store)
     assert claim.covers == "any_end"
     assert claim.epsilon == float(OdometerAccountant().of_events(merge_events(everything), long.delta).epsilon)
 
@@ -156,27 +155,27 @@ def test_a_file_that_left_its_plan_says_so_and_counts_have_the_noise_of_the_sett
                 mechanism[0] *= 0.9
     copy = import_json(engine.store, json.dumps(content[LOUD]).encode())
     assert copy.summary["reason"] == NOT_AS_PLANNED
-    assert claim_of_record(copy, engine.store).covers == "any_end"
+    assert claims.claim_of_record(copy, engine.store).covers == "any_end"
     with pytest.raises(NotARun, match="count_noise=0.8, found 0.72"):
         import_json(engine.store, json.dumps(content[COUNTED]).encode())
 
 
-@pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
+@both_starts
 def test_no_shorter_plan_and_no_moment_claims_less_than_it_spent(
     engine: Engine, weights: Path, settings: RunSettings
 ) -> None:
     view = engine.look(finished(engine, settings, weights, trained(settings, weights)).id)
-    claim, at = claim_of_view(view, engine.store), np.arange(7.0)
-    found = claims_of_shorter_plans(view, claim, at)
+    claim, at = claims.claim_of_view(view, engine.store), np.arange(7.0)
+    found = claims.claims_of_shorter_plans(view, claim, at)
     assert found[0] == float(tight_epsilon_of_events(spent_before(settings), settings.delta).upper)
     for step, epsilon in zip(at[1:], found[1:], strict=True):
         assert epsilon >= planned_claim(settings.with_(steps=int(step)), N).lower
-    assert claims_along(view, claim)[-1] == found[-1] == claim.epsilon
+    assert claims.claims_along(view, claim)[-1] == found[-1] == claim.epsilon
 
 
 def test_a_report_rounds_what_it_promises_up(engine: Engine, weights: Path) -> None:
     view = engine.look(finished(engine, LOUD, weights, trained(LOUD, weights)).id)
-    shown = replace(claim_of_view(view, engine.store), epsilon=1.0000001, success=0.50001)
+    shown = replace(claims.claim_of_view(view, engine.store), epsilon=1.0000001, success=0.50001)
     assert {"ε ≤ 1.00001 at", "at most 0.5001 at"} <= set(
         re.findall(r"(?:ε ≤|at most) [\d.]+ at", html_report(view, shown))
     )
@@ -186,23 +185,23 @@ def test_a_count_after_the_last_step_is_in_the_last_reading(engine: Engine, weig
     events = trained(COUNTED, weights)
     view = engine.look(finished(engine, COUNTED, weights, events[:-1]).id)
     assert events[-1].step == next(e.step for e in reversed(events) if e.kind == "count")
-    wanted = float(OdometerAccountant().of_events(mechanisms(events), COUNTED.delta).epsilon)
-    assert last_reading(view, "odometer") == pytest.approx(wanted, rel=1e-12)
+    wanted = float(OdometerAccountant().of_events(claims.mechanisms(events), COUNTED.delta).epsilon)
+    assert claims.last_reading(view, "odometer") == pytest.approx(wanted, rel=1e-12)
 
 
 def test_runs_of_earlier_versions_claim_what_holds_now(engine: Engine, weights: Path) -> None:
     adaptive = LOUD.with_(policy="adaptive_noise")
     events = of_earlier_version(changed(trained(LOUD, weights), "started", settings=adaptive.to_json()))
-    no_budget = claim_of_record(finished(engine, adaptive, weights, events), engine.store)
+    no_budget = claims.claim_of_record(finished(engine, adaptive, weights, events), engine.store)
     assert no_budget.covers == "any_end"
     seeded = LOUD.with_(secure_noise=False)
     claim = planned_claim(LOUD, N)
     events = changed(changed(trained(seeded, weights), "done", claim=claim.to_json()), "started", claim=claim.to_json())
     record = finished(engine, seeded, weights, events)
     assert Claim.from_json(record.summary["claim"]).holds
-    assert claim_of_record(record, engine.store).demonstration
+    assert claims.claim_of_record(record, engine.store).demonstration
     running = finished(engine, seeded, weights, events[:-1])
-    assert claim_of_view(engine.look(running.id), engine.store).demonstration
+    assert claims.claim_of_view(engine.look(running.id), engine.store).demonstration
 
 
 # Which runs another may start from, and what the store says that they cost.
@@ -210,7 +209,7 @@ def test_runs_of_earlier_versions_claim_what_holds_now(engine: Engine, weights: 
 
 def test_a_run_starts_at_the_weights_of_another_and_adds_its_cost(engine: Engine, weights: Path) -> None:
     first = finished(engine, TINY, weights, name="First")
-    start = start_of(first.id, engine.store, engine.weights)
+    start = claims.start_of(first.id, engine.store, engine.weights)
     (origin,) = start.origins
     assert (origin.run, origin.name, origin.data) == (first.id, "First", "abalone")
     assert origin.mechanisms == ((2.0, 64 / N, 6),)
@@ -226,21 +225,16 @@ def test_a_run_starts_at_the_weights_of_another_and_adds_its_cost(engine: Engine
 
 def test_the_whole_way_back_counts(engine: Engine, weights: Path) -> None:
     first = finished(engine, TINY, weights)
-    start = start_of(first.id, engine.store, engine.weights)
+    start = claims.start_of(first.id, engine.store, engine.weights)
     again = TINY.with_(noise_multiplier=3.0, start_from=start.weights, origins=start.origins)
     second = finished(engine, again, weights)
-    third = TINY.with_(origins=start_of(second.id, engine.store, engine.weights).origins, start_from="x")
+    third = TINY.with_(origins=claims.start_of(second.id, engine.store, engine.weights).origins, start_from="x")
     assert [origin.run for origin in third.origins] == [second.id, first.id]
     assert dict(spent_before(third)) == {SampledGaussian(3.0, 64 / N): 6, SampledGaussian(2.0, 64 / N): 6}
 
 
 def stopped_early(events: list[Event]) -> list[Event]:
-    *shorter, last = events_of(TINY.with_(steps=3))
-    return [
-        events[0],
-        *shorter[1:],
-        last._replace(kind="stopped", data=last.data | {"kind": "stopped", "reason": "stopped"}),
-    ]
+    return [events[0], *ending(events_of(TINY.with_(steps=3)), "stopped", reason="stopped")[1:]]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +247,7 @@ def stopped_early(events: list[Event]) -> list[Event]:
 )
 def test_what_a_start_costs(engine: Engine, weights: Path, attempts: Any, steps: int, unbounded: str) -> None:
     first = finished(engine, TINY, weights, *attempts(events_of(TINY)))
-    (origin,) = start_of(first.id, engine.store, engine.weights).origins
+    (origin,) = claims.start_of(first.id, engine.store, engine.weights).origins
     assert origin.mechanisms == (((2.0, 64 / N, steps),) if steps else ())
     assert unbounded in origin.unbounded
     assert bool(unbounded) == bool(origin.unbounded)
@@ -264,20 +258,20 @@ ADAPTIVE = TINY.with_(
 )
 
 
+LANGEVIN = TINY.with_(method="dp_sgld", learning_rate=0.1, max_grad_norm=1.0, steps=70, evaluation_every=0)
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
         (TINY.with_(method="sgd"), "it was trained without noise"),
         (ADAPTIVE, "its policy chose its steps by what it saw"),
-        (
-            TINY.with_(method="dp_sgld", learning_rate=0.1, max_grad_norm=1.0, steps=70, evaluation_every=0),
-            "70 steps with a noise of their own",
-        ),
+        (LANGEVIN, "70 steps with a noise of their own"),
     ],
 )
 def test_what_cannot_be_added_up_says_why(engine: Engine, weights: Path, settings: RunSettings, why: str) -> None:
     first = finished(engine, settings, weights)
-    start = start_of(first.id, engine.store, engine.weights)
+    start = claims.start_of(first.id, engine.store, engine.weights)
     assert why in start.origins[0].unbounded
     assert start.origins[0].mechanisms == ()
     with pytest.raises(ValueError, match="learned from the same data"):
@@ -287,7 +281,7 @@ def test_what_cannot_be_added_up_says_why(engine: Engine, weights: Path, setting
 
 def test_a_demonstration_is_known_as_one(engine: Engine, weights: Path) -> None:
     first = finished(engine, TINY.with_(secure_noise=False), weights)
-    (origin,) = start_of(first.id, engine.store, engine.weights).origins
+    (origin,) = claims.start_of(first.id, engine.store, engine.weights).origins
     assert origin.replayable
     assert origin.mechanisms
 
@@ -297,12 +291,11 @@ def test_what_cannot_be_started_from_is_refused(engine: Engine, weights: Path) -
 
     def refused(words: str, run: RunRecord | str) -> None:
         with pytest.raises(ValueError, match=words):
-            start_of(run if isinstance(run, str) else run.id, engine.store, engine.weights)
+            claims.start_of(run if isinstance(run, str) else run.id, engine.store, engine.weights)
 
     refused("start_from='nobody' to be a run that is kept here", "nobody")
     refused("that is running", finished(engine, TINY, weights, events[:-1]))
-    failed = events[-1]._replace(kind="failed", data={**events[-1].data, "kind": "failed"})
-    refused("that is failed", finished(engine, TINY, weights, [*events[:-1], failed]))
+    refused("that is failed", finished(engine, TINY, weights, ending(events, "failed")))
     refused("whose weights are not kept", finished(engine, TINY, weights, events, target="some:thing"))
     refused("of which nobody knows", finished(engine, TINY.with_(start_from="some.pt"), weights, events))
     run = finished(engine, TINY, weights, events)
