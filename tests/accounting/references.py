@@ -8,11 +8,19 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from dpviz.accounting.bayesian.costs import step_costs
+from dpviz.accounting.pld.privacy_loss import LossDistribution
 
 Array = npt.NDArray[np.float64]
+
+
+def geometric(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers whose logarithms are uniform."""
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> mpmath.mpf:
@@ -20,6 +28,23 @@ def gaussian_delta(mu: Any, epsilon: Any) -> mpmath.mpf:
     with mpmath.workdps(60):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+def hockey_stick(pld: LossDistribution, epsilon: npt.ArrayLike) -> Array:
+    """E[(1 − e^{ε − loss})₊] of a grid, at every ε."""
+    loss, every = pld.loss(), np.asarray(epsilon)
+    found = [pld.mass @ -np.expm1(np.minimum(each - loss, 0.0)) for each in every.ravel()]
+    return np.reshape(found, every.shape) + pld.infinite
+
+
+def library_epsilon(
+    setting: tuple[float, float, float, float], interval: float, *, above: bool, dots: bool = False
+) -> float:
+    """ε of (σ, q, T, δ) by the library dp-accounting, its losses rounded up or down to multiples of `interval`."""
+    sigma, rate, steps, delta = setting
+    rounding = {"pessimistic_estimate": above, "use_connect_dots": dots, "value_discretization_interval": interval}
+    one = privacy_loss_distribution.from_gaussian_mechanism(sigma, sampling_prob=rate, **rounding)
+    return float(one.self_compose(steps).get_epsilon_for_delta(delta))
 
 
 def step_moment(u: Any, order: int, rate: float, side: str = "left") -> mpmath.mpf:

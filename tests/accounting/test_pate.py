@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -59,14 +60,16 @@ def known(noisy: NoisyMax, votes: np.ndarray) -> np.ndarray:
     return found
 
 
-def worst(noisy: NoisyMax, votes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The exact divergence to the worst neighbour, and from it: (orders,) each."""
-    here, there, back = known(noisy, votes), np.zeros(ORDERS.size), np.zeros(ORDERS.size)
-    for moved in {tuple(each) for each in outcomes.neighbours(votes)}:
-        other = known(noisy, np.array(moved))
-        there = np.maximum(there, outcomes.divergence(here, other, ORDERS))
-        back = np.maximum(back, outcomes.divergence(other, here, ORDERS))
-    return there, back
+def farthest(here: np.ndarray, others: Iterable[np.ndarray], orders: np.ndarray) -> np.ndarray:
+    """The largest divergence to any of the others, and from any of them: (2, orders)."""
+    both = [[outcomes.divergence(*pair, orders) for pair in ((here, one), (one, here))] for one in others]
+    return np.asarray(np.max([np.zeros((2, orders.size)), *both], axis=0))
+
+
+def worst(noisy: NoisyMax, votes: np.ndarray) -> np.ndarray:
+    """The exact divergence to the worst neighbour, and from it: (2, orders)."""
+    moved = {tuple(each) for each in outcomes.neighbours(votes)}
+    return farthest(known(noisy, votes), (known(noisy, np.array(each)) for each in moved), ORDERS)
 
 
 @pytest.mark.parametrize("noisy", NOISES, ids=str)
@@ -156,15 +159,8 @@ def test_a_checked_answer_never_costs_more_than_is_said(noise: float, level: flo
     threshold = Threshold(level, std)
     for histogram in CHECKED:
         votes = np.array(histogram, dtype=float)
-        here, there, back = (
-            outcomes_of(votes, noise, threshold),
-            np.zeros(CHECK_ORDERS.size),
-            np.zeros(CHECK_ORDERS.size),
-        )
-        for moved in outcomes.neighbours(votes):
-            other = outcomes_of(moved, noise, threshold)
-            there = np.maximum(there, outcomes.divergence(here, other, CHECK_ORDERS))
-            back = np.maximum(back, outcomes.divergence(other, here, CHECK_ORDERS))
+        others = (outcomes_of(moved, noise, threshold) for moved in outcomes.neighbours(votes))
+        there, back = farthest(outcomes_of(votes, noise, threshold), others, CHECK_ORDERS)
         room = 1.0 + 1e-9
         for one_sided, exact in ((True, there), (False, np.maximum(there, back))):
             answer = GaussianNoisyMax(noise).divergence_at(votes[None], CHECK_ORDERS, one_sided=one_sided)
@@ -182,11 +178,7 @@ def test_a_threshold_that_all_pass_or_none_is_its_answer_or_nothing() -> None:
 
 @pytest.mark.parametrize(
     "noise",
-    [
-        {"noise_std": 8.0},
-        {"noise_scale": 4.0},
-        {"noise_std": 8.0, "threshold": 50.0, "threshold_std": 30.0},
-    ],
+    [{"noise_std": 8.0}, {"noise_scale": 4.0}, {"noise_std": 8.0, "threshold": 50.0, "threshold_std": 30.0}],
     ids=str,
 )
 def test_costs_add_up_and_never_exceed_what_holds_for_all_votes(noise: dict[str, float]) -> None:
@@ -213,23 +205,18 @@ def test_divergences_of_all_queries_are_added_and_converted() -> None:
 
 
 def test_what_holds_for_all_votes_is_a_gaussian_of_sensitivity_root_2() -> None:
-    found = pate_epsilon([1, 100, 1000], delta=1e-5, noise_std=40.0)
-    known = dpviz.epsilon(
-        "renyi", noise_multiplier=40.0 / math.sqrt(2.0), sample_rate=1.0, steps=np.array([1, 100, 1000]), delta=1e-5
-    )
-    assert found == pytest.approx(known, rel=1e-12)
-    # At one order by hand: 1000 α/σ², converted.
-    by_hand = min(
-        1000 * a / 1600 + math.log1p(-1 / a) - (math.log(1e-5) + math.log(a)) / (a - 1) for a in DEFAULT_ORDERS
-    )
-    assert np.asarray(found)[-1] == pytest.approx(by_hand, rel=1e-3)
+    def by_hand(cost: float) -> float:
+        """α cost a query, 1000 of them, converted at the best order."""
+        tails = {a: math.log1p(-1 / a) - (math.log(1e-5) + math.log(a)) / (a - 1) for a in DEFAULT_ORDERS}
+        return min(1000 * a * cost + tail for a, tail in tails.items())
+
+    known = {"noise_multiplier": 40.0 / math.sqrt(2.0), "sample_rate": 1.0, "steps": np.array([1, 100, 1000])}
+    found = np.asarray(pate_epsilon([1, 100, 1000], delta=1e-5, noise_std=40.0))
+    assert found == pytest.approx(dpviz.epsilon("renyi", **known, delta=1e-5), rel=1e-12)
+    assert found[-1] == pytest.approx(by_hand(1 / 1600), rel=1e-3)
     # With the check, 1000 (α/σ² + α/(2σ₁²)).
     checked = pate_epsilon(1000, delta=1e-5, noise_std=40.0, threshold_std=150.0)
-    cost = 1 / 1600 + 1 / (2 * 150.0**2)
-    by_hand = min(
-        1000 * a * cost + math.log1p(-1 / a) - (math.log(1e-5) + math.log(a)) / (a - 1) for a in DEFAULT_ORDERS
-    )
-    assert checked == pytest.approx(by_hand, rel=1e-3)
+    assert checked == pytest.approx(by_hand(1 / 1600 + 1 / (2 * 150.0**2)), rel=1e-3)
 
 
 def test_the_tight_number_lies_below_and_laplace_votes_are_no_more_than_pure_composition() -> None:
@@ -366,9 +353,8 @@ def test_its_cost_is_the_largest_divergence_of_any_neighbours_and_is_reached(
 def test_the_printed_closed_form_is_less_than_what_two_gaussians_differ() -> None:
     """Papernot et al. 2018, Theorem 23, at α = 10, β = 0.049: why it is not used."""
     order, beta, noise = 10.0, 0.049, 5.0
-    printed = order * math.exp(2 * beta) / noise**2 + (beta * order - 0.5 * math.log(1 - 2 * order * beta)) / (
-        order - 1
-    )
+    printed = order * math.exp(2 * beta) / noise**2
+    printed += (beta * order - 0.5 * math.log(1 - 2 * order * beta)) / (order - 1)
     assert printed == pytest.approx(0.713, abs=1e-3)
     assert divergence(order, math.exp(-beta) / noise, math.exp(-beta)) == pytest.approx(2.823, abs=1e-3)
     assert release(order=order, smoothness=beta, noise=noise).cost > 2.823
@@ -435,25 +421,17 @@ def test_the_two_draws_are_two() -> None:
     assert first == again != other
     both = np.random.default_rng(3).normal(size=2)
     total, local = answers(VOTES.astype(float), 40.0, 5.0, one_sided=False)
-    known = released_epsilon(
-        total.sum(keepdims=True),
-        local.sum(axis=0, keepdims=True),
-        np.array([300.0]),
-        delta=1e-5,
-        noise_std=40.0,
-        release=HOW,
-        draws=(both[0], both[1]),
-    )
+    sums = total.sum(keepdims=True), local.sum(axis=0, keepdims=True), np.array([300.0])
+    known = released_epsilon(*sums, delta=1e-5, noise_std=40.0, release=HOW, draws=(both[0], both[1]))
     assert first == pytest.approx(known[0], rel=1e-9)
 
 
 def test_two_queries_change_together() -> None:
     """One teacher changes a vote of both queries: all pairs of histograms of 7 teachers, and S of the sum."""
     teachers, noise, order = 7, 0.8, 3.0
-    every = np.array([[a, b, teachers - a - b] for a in range(8) for b in range(8 - a)], dtype=float)
+    every = histograms(teachers, 3)
     cost, local = answers(every, noise, order, one_sided=True)
-    steps = np.abs(every[:, None] - every[None]).sum(axis=-1) / 2.0
-    near = steps <= 1.0
+    near = apart(every) <= 1.0
     down = np.where(near, cost[:, None] - cost[None], 0.0).max(axis=1)
     up = np.where(near, cost[None] - cost[:, None], 0.0).max(axis=1)
     for i, j in itertools.product(range(len(every)), repeat=2):

@@ -15,57 +15,53 @@ from scipy.stats import laplace, norm
 from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.pld.grid import single_step_epsilon
-from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.accounting.pld.privacy_loss import discretise
+from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian, merge_events
 from dpviz.mechanisms.divergences import laplace_divergence, replaced_divergence
+from tests.accounting.references import hockey_stick
 from tests.contract.cases import promised
 
 Array = npt.NDArray[np.float64]
 
-# (σ, q, α) → R(α) of ∫ P^α Q^(1−α) with mpmath at 40 digits.
-REPLACED = [
-    (4.0, 0.01, 2.0, 2.4999850297104542e-05),
-    (4.0, 0.01, 20.5, 0.0002563049389395753),
-    (1.0, 0.1, 5.0, 0.19904135945485654),
-    (0.5, 0.3, 3.3, 5.229579789448731),
-    (10.0, 0.5, 40.0, 0.19951074016023093),
-    (2.0, 0.9, 12.0, 3.4157329201577356),
-    (30.0, 0.99, 300.0, 0.6524507716908546),
-    (50.0, 1e-4, 900.0, 7.19999991634511e-09),
-]
-# (b, q, α) → R(α), the larger of both directions, the same way.
-LAPLACE = [
-    (1.0, 0.1, 2.0, 0.008536457019489742),
-    (1.0, 1.0, 2.5, 0.6939505397222644),
-    (0.2, 0.01, 10.0, 0.3878542575709034),
-    (5.0, 0.5, 30.0, 0.07900586595453962),
-    (0.05, 0.3, 4.0, 18.208164338320046),
-    (100.0, 0.01, 1.01, 5.033290845609431e-09),
-    (1.0, 1e-6, 50.0, 2.143284374505392e-11),
-]
-# (σ, q, k, α) → R(α), the larger of both directions, the same way.
-ROWS = [
-    (4.0, 0.01, 2, 2.0, 2.5814182613590123e-05),
-    (4.0, 0.01, 3, 12.5, 0.00037093310158626424),
-    (1.1, 0.1, 5, 4.0, 25.971994780881893),
-    (2.0, 0.5, 10, 3.0, 27.20550670967793),
-    (1.0, 0.3, 4, 20.0, 154.9306408238908),
-    (30.0, 0.2, 3, 50.0, 0.01027396289731793),
+# (mechanism, α, R(α)), the larger of both directions, by ∫ P^α Q^(1−α) with mpmath at 40 digits.
+TRUTHS: list[tuple[Mechanism, float, float]] = [
+    (ReplaceOneGaussian(4.0, 0.01), 2.0, 2.4999850297104542e-05),
+    (ReplaceOneGaussian(4.0, 0.01), 20.5, 0.0002563049389395753),
+    (ReplaceOneGaussian(1.0, 0.1), 5.0, 0.19904135945485654),
+    (ReplaceOneGaussian(0.5, 0.3), 3.3, 5.229579789448731),
+    (ReplaceOneGaussian(10.0, 0.5), 40.0, 0.19951074016023093),
+    (ReplaceOneGaussian(2.0, 0.9), 12.0, 3.4157329201577356),
+    (ReplaceOneGaussian(30.0, 0.99), 300.0, 0.6524507716908546),
+    (ReplaceOneGaussian(50.0, 1e-4), 900.0, 7.19999991634511e-09),
+    (Laplace(1.0, 0.1), 2.0, 0.008536457019489742),
+    (Laplace(1.0, 1.0), 2.5, 0.6939505397222644),
+    (Laplace(0.2, 0.01), 10.0, 0.3878542575709034),
+    (Laplace(5.0, 0.5), 30.0, 0.07900586595453962),
+    (Laplace(0.05, 0.3), 4.0, 18.208164338320046),
+    (Laplace(100.0, 0.01), 1.01, 5.033290845609431e-09),
+    (Laplace(1.0, 1e-6), 50.0, 2.143284374505392e-11),
+    (PersonRows(4.0, 0.01, 2), 2.0, 2.5814182613590123e-05),
+    (PersonRows(4.0, 0.01, 3), 12.5, 0.00037093310158626424),
+    (PersonRows(1.1, 0.1, 5), 4.0, 25.971994780881893),
+    (PersonRows(2.0, 0.5, 10), 3.0, 27.20550670967793),
+    (PersonRows(1.0, 0.3, 4), 20.0, 154.9306408238908),
+    (PersonRows(30.0, 0.2, 3), 50.0, 0.01027396289731793),
 ]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "order", "truth"),
-    [
-        *((ReplaceOneGaussian(sigma, rate), order, truth) for sigma, rate, order, truth in REPLACED),
-        *((Laplace(scale, rate), order, truth) for scale, rate, order, truth in LAPLACE),
-        *((PersonRows(sigma, rate, rows), order, truth) for sigma, rate, rows, order, truth in ROWS),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "order", "truth"), TRUTHS)
 def test_divergences_are_at_most_rounding_above_the_truth(mechanism: Mechanism, order: float, truth: float) -> None:
     curve = mechanism.renyi()
     assert curve is not None
     assert truth * (1 - 1e-14) <= float(curve(np.array(order))) <= truth * (1 + 1e-9)
+
+
+def test_mechanisms_are_values_and_equal_steps_add_up_in_order_of_appearance() -> None:
+    a, b = SampledGaussian(1.0, 0.1), SampledGaussian(2.0, 0.1)
+    assert SampledGaussian(4, 0.5) == SampledGaussian(np.float64(4.0), 0.5)
+    assert len({a, SampledGaussian(1.0, 0.1), b}) == 2
+    assert type(SampledGaussian(np.float32(2), 1).noise_multiplier) is float
+    assert merge_events([(a, 3), (b, 2), (SampledGaussian(1.0, 0.1), 4)]) == ((a, 7), (b, 2))
 
 
 def test_unsampled_laplace_is_the_closed_form() -> None:
@@ -120,20 +116,19 @@ def densities(mechanism: Mechanism) -> tuple[Density, Density]:
     return lambda z: (1 - q) * laplace.pdf(z, 0, b) + q * laplace.pdf(z, 1, b), lambda z: laplace.pdf(z, 0, b)
 
 
+def both_worlds(mechanism: Mechanism, points: int, reach: float) -> tuple[list[tuple[Array, Array]], float]:
+    """Densities at the middles of cells, removal's and addition's, and the width of a cell."""
+    edges = np.linspace(-reach, reach, points)
+    first, second = (density(0.5 * (edges[1:] + edges[:-1])) for density in densities(mechanism))
+    return [(first, second), (second, first)], float(edges[1] - edges[0])
+
+
 def slow_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
     """The worse direction's δ, by the midpoint rule in one or two dimensions."""
-    first, second = densities(mechanism)
-    points, reach = (400_001, 40.0) if steps == 1 else (1_801, 16.0)
-    edges = np.linspace(-reach, reach, points)
-    z, width = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0]
-    found = []
-    for p, q in ((first(z), second(z)), (second(z), first(z))):
-        if steps == 1:
-            found.append(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width))
-        else:
-            joint = np.maximum(np.multiply.outer(p, p) - math.exp(epsilon) * np.multiply.outer(q, q), 0.0)
-            found.append(float(joint.sum() * width**2))
-    return max(found)
+    worlds, width = both_worlds(mechanism, *((400_001, 40.0) if steps == 1 else (1_801, 16.0)))
+    if steps == 2:
+        worlds = [(np.multiply.outer(p, p), np.multiply.outer(q, q)) for p, q in worlds]
+    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width**steps) for p, q in worlds)
 
 
 SMALL = [ReplaceOneGaussian(1.5, 0.3), ReplaceOneGaussian(0.8, 0.05), Laplace(1.0, 0.4), Laplace(2.0)]
@@ -157,21 +152,14 @@ def test_total_variation_is_delta_at_zero(mechanism: Mechanism) -> None:
 def test_grids_lie_above_and_below_the_privacy_curve(mechanism: Mechanism, interval: float) -> None:
     """Removal's from both sides and addition's from above, also where a cell is wider than all losses."""
     plds = discretise(mechanism, interval, 12.0)
-    first, second = densities(mechanism)
-    edges = np.linspace(-40.0, 40.0, 400_001)
-    z, width = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0]
-    removed, added = (first(z), second(z)), (second(z), first(z))
-
-    def shown(pld: LossDistribution, epsilon: float) -> float:
-        loss = pld.loss()
-        return float((pld.mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum()) + pld.infinite
+    (removed, added), width = both_worlds(mechanism, 400_001, 40.0)
 
     for epsilon in (0.0, 0.02, 0.2, 0.6):
         for (p, q), above in ((removed, plds.remove_above), (added, plds.add_above)):
-            truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width)
-            assert shown(above, epsilon) >= truth * (1 - 1e-4) - 1e-9
-        truth = float(np.maximum(removed[0] - math.exp(epsilon) * removed[1], 0.0).sum() * width)
-        assert shown(plds.remove_below, epsilon) <= truth * (1 + 1e-4) + 1e-9
+            truth = np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width
+            assert hockey_stick(above, epsilon) >= truth * (1 - 1e-4) - 1e-9
+        truth = np.maximum(removed[0] - math.exp(epsilon) * removed[1], 0.0).sum() * width
+        assert hockey_stick(plds.remove_below, epsilon) <= truth * (1 + 1e-4) + 1e-9
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: m.text)
