@@ -119,13 +119,17 @@ class Divergences:
         """R of those mechanisms at those places of the grid; the two broadcast."""
         key = np.asarray(which * self.orders.size + places)
         keys, values = self._known
-        new = np.setdiff1d(key, keys)
-        if new.size:
+        where = np.searchsorted(keys, key)
+        computed = where < keys.size
+        computed[computed] = keys[where[computed]] == key[computed]
+        if not computed.all():  # a search asks hundreds of times for what is there: only what is new is sorted
+            new = np.unique(key[~computed])
             before = np.searchsorted(keys, new)
-            computed = self._compute(*np.divmod(new, self.orders.size))
-            keys, values = np.insert(keys, before, new), np.insert(values, before, computed)
+            divergence = self._compute(*np.divmod(new, self.orders.size))
+            keys, values = np.insert(keys, before, new), np.insert(values, before, divergence)
             self._known = keys, values
-        return np.asarray(values[np.searchsorted(keys, key)])
+            where = np.searchsorted(keys, key)
+        return np.asarray(values[where])
 
 
 _remembered = remembered(Divergences)
