@@ -312,9 +312,11 @@ def test_networks_against_autograd(name):
 def test_chains_alone_see_whole_batches():
     """Those that are shipped do, for the time it saves; nothing does that might mix rows."""
     shipped = {name: build(name, DATA_SETS["mnist-10k"], seed=0) for name in ("logistic", "mlp", "cnn")}
-    assert [name for name, network in shipped.items() if is_rowwise(network)] == ["logistic", "mlp"]
-    assert not any(is_rowwise(make()) for make in MIXING.values())
-    assert not is_rowwise(nn.Sequential(nn.Flatten(0), nn.Linear(6, 3)))
+    assert [name for name, network in shipped.items() if is_rowwise(network, 4)] == ["logistic", "mlp", "cnn"]
+    assert not any(is_rowwise(make(), ndim) for make in MIXING.values() for ndim in (2, 4))
+    assert not is_rowwise(nn.Sequential(nn.Flatten(0), nn.Linear(6, 3)), 2)
+    assert not is_rowwise(nn.Sequential(nn.Conv2d(12, 12, 1)), 3), "it would take the examples for channels"
+    assert not is_rowwise(nn.Sequential(nn.Flatten(1, 2), nn.Conv2d(12, 12, 1)), 4)
 
 
 @pytest.mark.parametrize("options", [{}, {"padding_idx": 2}], ids=["plain", "padding"])

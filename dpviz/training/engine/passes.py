@@ -10,7 +10,7 @@ them out of the forward pass, does not run:
   taken away, and the network refused.
 
 What Python code does beyond PyTorch's operations (a custom `autograd.Function` with a `vmap` rule of its own, printing)
-is taken on trust. Chains of linear layers and activations (`is_rowwise`) see the whole batch: it takes half the time.
+is taken on trust. Chains of the usual layers (`is_rowwise`) see the whole batch: it takes half the time.
 
 Each layer with a form runs as one autograd function for all examples, whose backward pass returns only the gradient
 towards the layer's input and hands (input, output gradient) over; no weight gradient is ever formed by autograd, and
@@ -45,14 +45,17 @@ _STANDARD = frozenset(vars(nn.Module()))
 # Each of these treats the rows of a batch one by one, and writes nothing down.
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.Tanh, nn.Sigmoid)
 _ROWWISE = (nn.Linear, nn.Identity, *_ACTIVATIONS)
+_OF_IMAGES = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)  # (b, c, h, w) alone: of fewer dimensions they take b for channels
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def is_rowwise(network: nn.Module) -> bool:
-    """Whether it is a chain of linear layers and activations with nothing hooked on: no row sees another there."""
+def is_rowwise(network: nn.Module, ndim: int) -> bool:
+    """Whether no row of a batch of so many dimensions sees another there: a chain of known parts, nothing hooked on."""
     if type(network) is not nn.Sequential or _has_any_global_hook():  # type: ignore[no-untyped-call]
         return False
-    parts = all(type(part) in _ROWWISE or (type(part) is nn.Flatten and part.start_dim == 1) for part in network)
+    known = _ROWWISE + _OF_IMAGES * (ndim == 4)
+    flat = all((part.start_dim, part.end_dim) == (1, -1) for part in network if isinstance(part, nn.Flatten))
+    parts = ndim > 1 and flat and all(type(part) in (*known, nn.Flatten) for part in network)
     own = [vars(module) for module in network.modules()]
     changed = any(not kept.keys().isdisjoint(("forward", "weight", "bias")) for kept in own)
     return parts and not changed and not any(kept[hooks] for kept in own for hooks in _HOOKS)

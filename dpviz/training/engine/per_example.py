@@ -205,7 +205,7 @@ class PerExample:
     """The engine for one network and one loss.
 
     Examples are independent by construction: a network runs one example at a time, where what would mix examples does
-    not run, but for chains of linear layers and activations (`passes`). Parameters in less than single precision, or
+    not run, but for chains of the usual layers (`passes`). Parameters in less than single precision, or
     recomputed by a hook, are refused. What one example adds to a clipped sum is bounded in the numbers that are
     computed, not in exact arithmetic (`rounding`).
 
@@ -388,7 +388,7 @@ class PerExample:
 
     def _pass(self, x: Tensor, y: Tensor) -> Pass:
         views = 1 if self.views is None else self.views.count
-        together = self.loss in _ROWWISE_LOSSES and not self._written and x.ndim > 1 and is_rowwise(self.network)
+        together = self.loss in _ROWWISE_LOSSES and not self._written and is_rowwise(self.network, x.ndim)
         with full_precision(x.device):
             return Pass(self.network, self.loss, self.layers, self._written, x, y, views, together=together)
 
