@@ -1,8 +1,9 @@
-"""The Bayesian cost of a family of distances by quadrature over its density: another way to what the library sums."""
+"""The Bayesian cost of a family of distances by quadrature over its density and by simulation, not by its cells."""
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.gradients.families import law
@@ -40,3 +41,17 @@ def population_cost(
     if small_costs:
         return float(np.log1p(np.exp(log_mass) @ np.expm1(grown)) / total_steps)
     return float(np.logaddexp.reduce(log_mass + grown) / total_steps)
+
+
+def simulated_losses(
+    shape: float, quantile: float, sigma: float, rate: float, steps: int, count: int
+) -> npt.NDArray[np.float64]:
+    """Privacy losses (count,) of examples that keep their clipped Weibull norm; outcomes drawn with them present."""
+    rng = np.random.default_rng(5)
+    threshold = float(law("weibull", shape, 1.0).ppf(quantile))
+    ratio = np.minimum(rng.weibull(shape, count), threshold) / threshold
+    loss = np.zeros(count)
+    for _ in range(steps):
+        out = sigma * rng.standard_normal(count) + ratio * (rng.random(count) < rate)
+        loss += np.log1p(rate * np.expm1((out - ratio / 2.0) * ratio / sigma**2))
+    return loss

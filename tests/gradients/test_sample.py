@@ -1,4 +1,4 @@
-"""Distances of clipped gradients against the clipped vectors themselves."""
+"""Samples of gradients: distances against the clipped vectors themselves, Weibull vectors, and the scalar families."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances
+from dpviz.gradients import sample as sampling
+from dpviz.gradients.families import FAMILIES, draw_norms
+from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances, weibull_vectors
 
 
 def clipped_apart(first: np.ndarray, second: np.ndarray, limit: float) -> float:
@@ -55,18 +58,60 @@ def test_within_the_sensitivity(norms: tuple[float, float], turn: float, limit: 
     assert distances[0] >= abs(min(norms[0], limit) - min(norms[1], limit)) * (1 - 1e-15)
 
 
-def test_zero_and_parallel_gradients() -> None:
-    pairs = pairs_from_distances([0.0, 3.0, 2.0], [5.0, 6.0, 2.0], [5.0, 3.0, 4.0])
-    assert pairs.distances(4.0) == pytest.approx([4.0, 1.0, 4.0])
-    assert pairs.distances(np.inf) == pytest.approx([5.0, 3.0, 4.0])
-    assert pairs_from_distances([0.0, 3.0], [5.0, 3.0], [5.0, 0.0]).turn.tolist() == [0.0, 0.0]
+def clip(vectors: np.ndarray, limit: float) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors * np.minimum(1.0, limit / norms)
 
 
-def test_plain_source() -> None:
-    sample = GradientSample(np.array([0.0, 1.0, 2.0, 5.0]), "four numbers")
-    assert sample.size == 4
-    assert sample.distances().tolist() == [0, 1, 2, 5]
-    assert sample.distances(2.0).tolist() == [0, 1, 2, 2]
-    assert sample.sensitivity(2.0) == 2.0
-    assert sample.threshold(0.5) == 1.5
-    assert sample.threshold(1.0) == 5.0
+@pytest.mark.parametrize("pairing", ["disjoint", "all"])
+def test_clipped_distances_of_the_drawn_vectors(pairing: str) -> None:
+    sample = weibull_vectors(vectors=21, dimensions=300, shape=0.5, seed=7, pairing=pairing)
+    drawn = np.random.default_rng(7).weibull(0.5, (21, 300))
+    assert sample.norms == pytest.approx(np.linalg.norm(drawn, axis=1), rel=1e-14)
+    first, second = (np.arange(0, 20, 2), np.arange(1, 20, 2)) if pairing == "disjoint" else np.triu_indices(21, 1)
+    for quantile in (0.05, 0.5, 0.95):
+        limit = sample.threshold(quantile)
+        kept = clip(drawn, limit)
+        expected = np.linalg.norm(kept[first] - kept[second], axis=1)
+        assert sample.distances(limit) == pytest.approx(expected, rel=1e-13)
+    assert sample.distances() == pytest.approx(np.linalg.norm(drawn[first] - drawn[second], axis=1), rel=1e-13)
+
+
+def test_blocks_do_not_change_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = weibull_vectors(vectors=37, dimensions=50, shape=0.5, seed=1)
+    monkeypatch.setattr(sampling, "_BLOCK", 400)
+    parts = weibull_vectors(vectors=37, dimensions=50, shape=0.5, seed=1)
+    assert (whole.norms == parts.norms).all()
+    assert parts.distances(3.0) == pytest.approx(whole.distances(3.0), rel=1e-14)
+
+
+@pytest.mark.parametrize("pairing", ["disjoint", "all"])
+def test_one_dimension_has_one_direction(pairing: str) -> None:
+    sample = weibull_vectors(vectors=30, dimensions=1, shape=0.3, seed=5, pairing=pairing)
+    limit = sample.threshold(0.5)
+    both = np.flatnonzero(np.minimum(sample.pairs.left, sample.pairs.right) > limit)
+    assert both.size
+    assert (sample.distances(limit)[both] == 0.0).all()
+
+
+@pytest.mark.parametrize("shape", [0.05, 50.0])
+def test_extreme_shapes_stay_finite(shape: float) -> None:
+    sample = weibull_vectors(vectors=40, dimensions=20, shape=shape, seed=5)
+    assert np.isfinite(sample.distances()).all()
+    assert (sample.distances(sample.threshold(0.5)) <= 2 * sample.threshold(0.5)).all()
+
+
+LAWS = {
+    "weibull": stats.weibull_min(0.5, scale=2.0),
+    "lognormal": stats.lognorm(0.5, scale=2.0),
+    "halfnormal": stats.halfnorm(scale=2.0),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_draws_follow_the_law(family: str) -> None:
+    sample = draw_norms(family, count=20_000, seed=11, shape=0.5, scale=2.0)
+    assert stats.kstest(sample.norms, LAWS[family].cdf).pvalue > 1e-3
+    assert sample.independent
+    assert "seed 11" in sample.description
+    assert (draw_norms(family, count=20_000, seed=11, shape=0.5, scale=2.0).norms == sample.norms).all()

@@ -79,9 +79,6 @@ def test_a_model_that_cannot_read_it_is_refused(folder: Path) -> None:
 def test_settings_know_the_name_and_not_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPVIZ_DATA", raising=False)
     settings("own:tea", "mlp").check()
-    for wrong in ("own:", "own:../x", "tea", 7):
-        with pytest.raises(ValueError, match="data"):
-            settings(wrong, "mlp").check()
     with pytest.raises(DataUnavailable, match="not on the machine that trains"):
         run(settings("own:tea", "mlp"), print, FreeRun())
     with pytest.raises(ValueError, match="Expected data='own:tea' to be described here"):

@@ -257,16 +257,17 @@ def compare(network, x, y, loss, tolerance, least=0.0):
     before = {key: value.clone() for key, value in network.state_dict().items()}
     engine, close = PerExample(network, loss), torch.testing.assert_close
     record, wanted = engine.gradients(x, y), gradients_by_hand(network, x, y, loss)
-    close(record.norms, wanted.norm(dim=1), rtol=tolerance, atol=least)
     scale, weights = float(wanted.norm()), torch.linspace(-1, 2, len(x), dtype=wanted.dtype)
     close(record.weighted_sum(weights), weights @ wanted, rtol=tolerance, atol=tolerance * scale / 10 + least)
     pairs = min(2, len(x) // 2)
     neighbours = wanted[: 2 * pairs]
-    close(record.neighbours_apart()[:pairs], distances(neighbours), rtol=5 * tolerance, atol=least)
-    for bound in (0.05, BOUND, 1e6):
+    for one in (record, PerExample(network, loss, chunk_size=4).gradients(x, y)):
+        close(one.norms, wanted.norm(dim=1), rtol=tolerance, atol=least)
+        close(one.neighbours_apart()[:pairs], distances(neighbours), rtol=5 * tolerance, atol=least)
+    for bound, chunk_size in ((0.05, 2), (BOUND, 3), (1e6, 1)):
         room = tolerance * min(bound, scale) + least
         # Chunk by chunk, in memory that is used again.
-        step = PerExample(network, loss, chunk_size=2).clipped(x, y, max_grad_norm=bound, pairs=pairs)
+        step = PerExample(network, loss, chunk_size=chunk_size).clipped(x, y, max_grad_norm=bound, pairs=pairs)
         close(step.total, clipped(wanted, bound).sum(0), rtol=tolerance, atol=3 * room)
         apart = step.distances - rounding_of_sums(bound, wanted.dtype)
         close(apart, distances(clipped(neighbours, bound)), rtol=5 * tolerance, atol=5 * room)
@@ -371,21 +372,6 @@ def test_an_empty_batch_is_a_real_batch():
         assert empty.shape == (0,)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("name", ["mlp", "cnn"])
-def test_chunks_change_nothing(name, size):
-    data, network = digits(), small(name, seed=6).double()
-    x, y = data.train_x[:11].double(), data.train_y[:11]
-    whole, parts, close = PerExample(network), PerExample(network, chunk_size=size), torch.testing.assert_close
-    one, record = whole.clipped(x, y, max_grad_norm=BOUND, pairs=5), parts.gradients(x, y)
-    for pairs in (0, 1, 5):
-        step = parts.clipped(x, y, max_grad_norm=BOUND, pairs=pairs)
-        close((step.norms, step.total, step.distances), (one.norms, one.total, one.distances[:pairs]))
-    close(record.norms, one.norms)
-    if size % 2 == 0:  # no pair is torn
-        close(record.neighbours_apart(), whole.gradients(x, y).neighbours_apart())
-
-
 def test_chunks_are_of_one_size_and_never_above_the_limit(monkeypatch):
     """Of a size that does not depend on the batch: with one example fewer the others stay in their blocks."""
     sizes, original = [], PerExample._chunk
@@ -435,12 +421,6 @@ def test_dropout_between_layers_draws_for_each_example():
     assert len(set(outputs.flatten().tolist())) > 30
     record = PerExample(network.eval(), square_loss).gradients(torch.ones(40, 64), torch.zeros(40, 1))
     torch.testing.assert_close(record.outputs, network(torch.ones(40, 64)).detach())
-
-
-def test_fallback_layers_are_named():
-    network = nn.Sequential(nn.Linear(6, 6), scaled(), nn.Linear(6, 2))
-    assert PerExample(network).fallback_layers == ("1 (Applied)",)
-    assert PerExample(scaled()).fallback_layers == ("network (Applied)",)
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])

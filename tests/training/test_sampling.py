@@ -47,21 +47,13 @@ def test_edges_of_the_rate():
     for pad in (False, True):
         batch = Batches(x, x.long(), np.random.default_rng(0), pad=pad).draw(5)
         assert torch.equal(batch.x[: batch.size].sort().values, x)
+        assert torch.equal(batch.y[: batch.size], batch.x[: batch.size].long())  # each with its own label
+        assert (batch.size, batch.expected) == (5, 5.0)
 
 
 def data(examples=300):
     draw = torch.Generator().manual_seed(0)
     return torch.randn(examples, 1, 28, 28, generator=draw), torch.randint(0, 10, (examples,), generator=draw)
-
-
-def test_a_batch_holds_examples_with_their_labels():
-    x, y = data()
-    batch = Batches(x, y, np.random.default_rng(4)).draw(100)
-    assert batch.size == batch.x.shape[0] == batch.y.shape[0]
-    assert (batch.expected, batch.sample_rate) == (100.0, 1 / 3)
-    for image, label in zip(batch.x, batch.y, strict=True):
-        (place,) = torch.nonzero((x == image).flatten(1).all(1)).flatten().tolist()
-        assert y[place] == label
 
 
 def test_batches_are_as_likely_as_the_rate_they_report():

@@ -5,12 +5,14 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.settings import FIELDS, RunSettings
+from dpviz.training.settings import FIELDS, RunSettings, steps_per_epoch
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = {"methods": METHODS, "policies": POLICIES, "models": MODELS, "data sets": DATA_SETS}
@@ -33,6 +35,12 @@ def test_what_a_value_reads_is_a_setting_with_a_control_and_what_it_suggests_too
     for value in (*METHODS.values(), *MODELS.values(), *DATA_SETS.values()):
         assert set(value.usual) <= set(FIELDS), value.key
         RunSettings(**value.usual).check()
+
+
+@given(st.integers(1, 10_000), st.integers(1, 10_000))
+def test_an_epoch_is_as_many_batches_as_cover_the_data(examples, batch_size):
+    steps = steps_per_epoch(examples, batch_size)
+    assert steps * batch_size >= examples > (steps - 1) * batch_size
 
 
 def test_nothing_compares_a_value_s_name():

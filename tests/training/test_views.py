@@ -4,8 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dpviz.training.data.catalogue import load
-from dpviz.training.data.views import SHIFT, Views, views_of
+from dpviz.training.data.views import SHIFT, Views
 from dpviz.training.engine.per_example import PerExample, clip_factors
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.sampling import IGNORED, loss_per_example
@@ -111,21 +110,6 @@ def test_the_mean_over_views_is_what_is_clipped(name, chunk_size):
         assert max(map(len, kept.seen)) <= chunk_size  # memory: views count as examples
 
 
-def test_clipping_each_view_would_be_another_sum():
-    """Views of one image whose gradients point apart: the mean is short, though every view's gradient is long."""
-
-    class Opposite:
-        count = 2
-
-        def __call__(self, x):
-            return torch.stack((x, -x), 1).flatten(0, 1)
-
-    engine = PerExample(nn.Linear(4, 1, bias=False), lambda outputs, y: 100.0 * outputs[:, 0], views=Opposite())
-    found = engine.clipped(torch.randn(6, 4), torch.zeros(6), max_grad_norm=1.0)
-    assert float(found.norms.max()) < 1e-4
-    assert float(found.total.norm()) < 1e-4
-
-
 def test_a_view_that_is_not_finite_takes_out_its_example_alone():
     x, y = images(4)
     x[2, 0, 0, 0] = torch.inf
@@ -146,15 +130,6 @@ def test_padding_and_empty_batches():
     ]
     torch.testing.assert_close(found[0].total, found[1].total)
     assert found[2].total.abs().max() == 0.0
-
-
-@pytest.mark.parametrize("shape", [(48,), (1, 4, 9)])
-def test_examples_that_cannot_be_shifted_are_refused(shape):
-    x = torch.zeros(2, *shape)
-    data = load("adult")._replace(train_x=x)
-    with pytest.raises(ValueError, match=r"Expected views=1 .* found 2: views are shifted"):
-        views_of(2, data, random())
-    assert views_of(1, data, random()) is None
 
 
 SETTINGS = RunSettings(steps=3, batch_size=32, secure_noise=False, evaluation_every=0, views=2, model="mlp")
@@ -184,9 +159,3 @@ def test_one_view_is_the_run_without_any(tmp_path, monkeypatch):
     parameters(tmp_path, views=1)
     with pytest.raises(AssertionError):
         parameters(tmp_path, views=2)
-
-
-def test_only_data_that_look_the_same_in_a_mirror_are_flipped():
-    assert not load("mnist-10k").flips
-    for seed in range(3):
-        assert views_of(2, load("mnist-10k"), random(seed))._flips is False
