@@ -10,67 +10,9 @@ from PIL import Image
 from dpviz.training.data.own.describe import NotADataSet, described
 from dpviz.training.data.own.read import read
 
-TABLE = """
-title = "Tea, 60 cups"
-kind = "csv"
-public = true
-label = "good"
-classes = ["no", "yes"]
-
-[split]
-file = "tea.csv"
-examples = 60
-test_share = 0.2
-seed = 1
-
-[columns.minutes]
-low = 0
-high = 10
-missing = 5
-
-[columns.degrees]
-mean = 80
-std = 10
-
-[columns.leaf]
-categories = ["black", "green"]
-"""
-
-ARRAYS = """
-kind = "npz"
-public = true
-classes = [3, 7]
-shape = [16, 16]
-scale = { low = 0, high = 255 }
-
-[train]
-file = "signs.npz"
-examples = 40
-x = "train_x"
-y = "train_y"
-
-[test]
-file = "signs.npz"
-examples = 10
-x = "test_x"
-y = "test_y"
-"""
-
-IMAGES = """
-kind = "images"
-public = true
-classes = ["cat", "dog"]
-shape = [16, 16, 3]
-scale = { mean = [127, 127, 127], std = 64 }
-
-[train]
-folder = "pets/train"
-examples = 12
-
-[test]
-folder = "pets/test"
-examples = 4
-"""
+TABLE, ARRAYS, IMAGES = (
+    (Path(__file__).parent / "descriptions" / f"{name}.toml").read_text("utf-8") for name in ("tea", "signs", "pets")
+)
 
 
 def table(folder: Path, description: str = TABLE, rows: list[str] | None = None) -> Path:

@@ -1,12 +1,18 @@
-"""The site of docs/ builds without a warning, and its picture is that of the contracts."""
+"""The site of docs/ builds without a warning, its picture is of the contracts; the README's examples run."""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import dpviz
+from dpviz.training.data.own.describe import described
+from dpviz.training.data.own.read import read
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,3 +37,40 @@ def test_the_picture_is_of_these_contracts(tmp_path: Path) -> None:
     drawn = tmp_path / "drawn.svg"
     subprocess.run([sys.executable, "tools/picture.py", drawn], cwd=ROOT, check=True)
     assert drawn.read_text() == (ROOT / "docs" / "architecture.svg").read_text(), "run: python tools/picture.py"
+
+
+# The README.
+
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_example_gives_the_stated_numbers() -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code is not None
+    found: dict[str, object] = {}
+    exec(code[1], found)
+    assert found["moments"] == pytest.approx(1.2586, abs=5e-5)
+    assert found["best"] == pytest.approx(0.5505, abs=5e-5)
+    assert found["alone"] == pytest.approx(0.7788, abs=5e-5)
+    assert found["renyi"].shape == (3,)
+
+
+def test_the_picture_is_there_and_small() -> None:
+    picture = re.search(r"!\[.+\]\((.+\.png)\)", README)
+    assert picture is not None
+    assert 10_000 < (ROOT / picture[1]).stat().st_size < 250_000
+
+
+def test_the_worked_example_of_one_s_own_data_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = README[README.index("## Data sets of one's own") :]
+    shell = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert shell is not None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    subprocess.run(["sh", "-ec", shell[1]], check=True, timeout=60)
+    found = read(described(tmp_path / "dpviz-data/tea.toml"))
+    assert found.train_x.shape == (1600, 4)
+    assert 0.2 < found.train_y.mean() < 0.8
+    for at, kind in enumerate(("npz", "images")):
+        (tmp_path / f"{kind}.toml").write_text(re.findall(r"```toml\n(.*?)```", section, re.DOTALL)[at])
+        assert described(tmp_path / f"{kind}.toml").kind == kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import importlib
 import re
 import sys
 import tomllib
@@ -43,15 +43,10 @@ def source(title: str, language: str = "python") -> str:
 
 def load(name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The file that the docs show under `title`, as a module."""
-    file = tmp_path / f"{name}.py"
-    file.write_text(source(title), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, file.stem, module)
-    spec.loader.exec_module(module)
-    return module
+    (tmp_path / f"{name}.py").write_text(source(title), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module(name)
 
 
 def test_the_question_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,12 @@ CORE = {"numpy", "scipy", "dpviz"}
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the tool that pip would fetch, without a network."""
+    """Built by the tool that pip would fetch, without a network, and unpacked as pip does."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=ROOT, check=True)
-    [made] = folder.glob("*.whl")
-    return made
+    with zipfile.ZipFile(*folder.glob("*.whl")) as made:
+        made.extractall(folder / "unpacked")
+    return folder / "unpacked"
 
 
 def tracked(*places: str) -> set[str]:
@@ -37,20 +38,17 @@ def tracked(*places: str) -> set[str]:
 
 
 def test_the_wheel_holds_the_package_the_app_and_nothing_else(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as opened:
-        names = {name for name in opened.namelist() if ".dist-info/" not in name}
-        points = configparser.ConfigParser()
-        points.read_string(opened.read(f"dpviz-{dpviz.__version__}.dist-info/entry_points.txt").decode())
+    names = {str(file.relative_to(wheel)) for file in wheel.rglob("*") if file.is_file()}
+    points = configparser.ConfigParser()
+    points.read(wheel / f"dpviz-{dpviz.__version__}.dist-info" / "entry_points.txt")
     app = {f"dpviz/app/{name}" for name in tracked("app.py", "pages", ".streamlit")}
-    assert names == tracked("dpviz") | app
+    assert {name for name in names if ".dist-info/" not in name} == tracked("dpviz") | app
     assert {"dpviz/py.typed", "dpviz/ui/look.css", "dpviz/app/app.py", "dpviz/app/.streamlit/config.toml"} <= names
     assert dict(points["console_scripts"]) == {"dpviz": "dpviz.__main__:main"}
 
 
 def test_the_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked as pip does, with numpy and scipy only: numbers come, and what needs more names its extra in a line."""
-    with zipfile.ZipFile(wheel) as opened:
-        opened.extractall(tmp_path)
+    """With numpy and scipy only: numbers come, and what needs more names its extra in a line."""
     script = f"""
 import sys
 class Missing:
@@ -67,12 +65,12 @@ assert dpviz.__main__.main(words.split()) == 0
 for words in ("ask success", "ask", "app"):
     assert dpviz.__main__.main(words.split()) == 2
 """
-    elsewhere = {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+    elsewhere = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", script]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=elsewhere)
     assert ran.returncode == 0, ran.stderr
     where, epsilon = ran.stdout.splitlines()
-    assert Path(where) == tmp_path / "dpviz/__init__.py"
+    assert Path(where) == wheel / "dpviz/__init__.py"
     moments = dpviz.epsilon("moments", noise_multiplier=4, sample_rate=0.01, steps=10_000, delta=1e-5)
     assert float(epsilon) == moments
     told = ran.stderr.splitlines()

@@ -7,13 +7,14 @@ import gc
 import re
 import threading
 import time
-import typing
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -33,13 +34,10 @@ from tests.ui.driver import compute
 ROOT = Path(__file__).resolve().parents[1]
 
 
-class Things(SimpleNamespace):
-    """Holds arrays as results do."""
-
-
 def test_weight_is_what_is_kept_alive() -> None:
     array = np.zeros(10_000)
-    for value in (array, array[:1], array[::2].reshape(50, 100), Things(held=array), {"a": [(array,)]}, lambda: array):
+    holder = SimpleNamespace(held=array)
+    for value in (array, array[:1], array[::2].reshape(50, 100), holder, {"a": [(array,)]}, lambda: array):
         assert 80_000 <= weight(value) < 83_000, value
     assert 160_000 <= weight([array, array.copy(), array[1:]]) < 162_000
     assert weight("x" * 500) > 500
@@ -58,7 +56,7 @@ def test_least_recently_used_goes_first_when_there_are_too_many_bytes() -> None:
     assert memory.get("large") is None
     assert len(memory) == 3
     for number in range(500):
-        memory.put(number, Things(held=np.zeros(number)))
+        memory.put(number, SimpleNamespace(held=np.zeros(number)))
         assert memory.held <= memory.most
     memory.clear()
     assert memory.held == len(memory) == 0
@@ -83,16 +81,12 @@ def test_one_computation_shared_by_all_who_wait() -> None:
         assert go.wait(10)
         return 7
 
-    found: list[int] = []
-    crowd = [threading.Thread(target=lambda: found.append(memory.recall("key", make))) for _ in range(8)]
-    for one in crowd:
-        one.start()
-    assert began.wait(10)
-    time.sleep(0.05)
-    go.set()
-    for one in crowd:
-        one.join(10)
-    assert (found, len(calls)) == ([7] * 8, 1)
+    with ThreadPoolExecutor(8) as pool:
+        crowd = [pool.submit(memory.recall, "key", make) for _ in range(8)]
+        assert began.wait(10)
+        time.sleep(0.05)
+        go.set()
+        assert ([one.result(10) for one in crowd], len(calls)) == ([7] * 8, 1)
 
 
 def test_after_a_failure_those_who_wait_try_for_themselves() -> None:
@@ -103,20 +97,13 @@ def test_after_a_failure_those_who_wait_try_for_themselves() -> None:
         assert go.wait(10)
         raise KeyboardInterrupt
 
-    def fail() -> None:
-        with pytest.raises(KeyboardInterrupt):
-            memory.recall("key", stopped)
-
-    first = threading.Thread(target=fail)
-    second_found: list[int] = []
-    second = threading.Thread(target=lambda: second_found.append(memory.recall("key", lambda: 3)))
-    first.start()
-    assert began.wait(10)
-    second.start()
-    go.set()
-    first.join(10)
-    second.join(10)
-    assert second_found == [3]
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(memory.recall, "key", stopped)
+        assert began.wait(10)
+        second = pool.submit(memory.recall, "key", lambda: 3)
+        go.set()
+        assert isinstance(first.exception(10), KeyboardInterrupt)
+        assert second.result(10) == 3
     assert memory.recall("key", lambda: 4) == 3
 
 
@@ -186,26 +173,17 @@ def test_an_upload_goes_with_its_session(page: str, curves: str, monkeypatch: py
 
 
 def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Sessions:
-        here: typing.ClassVar[set[str]] = {"stays"}
-        closed: typing.ClassVar[list[str]] = []
-
-        def is_active_session(self, session: str) -> bool:
-            return session in self.here
-
-        def close_session(self, session: str) -> None:
-            self.closed.append(session)
-
+    here, sessions = {"stays"}, Mock()
+    sessions.is_active_session = here.__contains__
     monkeypatch.setattr(closed_sessions, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
-    found = Sessions()
-    look = partial(closed_sessions.end, found)
+    look = partial(closed_sessions.end, sessions)
     assert look(0.0) == 0
     assert look(closed_sessions.AWAY - 1.0) == 0
-    found.here.add("comes back")
+    here.add("comes back")
     assert look(closed_sessions.AWAY - 0.5) == 0
-    found.here.remove("comes back")
+    here.remove("comes back")
     assert look(closed_sessions.AWAY) == 1
-    assert found.closed == ["leaves"]
+    sessions.close_session.assert_called_once_with("leaves")
     assert set(closed_sessions._met) == {"stays", "comes back"}
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,17 @@ STEPS = ["--noise-multiplier", "4", "--sample-rate", "1 %", "--steps", "10k"]
 KNOWN = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000}
 
 
+@pytest.fixture
+def output(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a command writes, which works."""
+
+    def run(*words: str) -> str:
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
 def test_as_a_program() -> None:
     command = [sys.executable, "-m", "dpviz", "epsilon", *STEPS, "--delta", "1e-5", "--method", "moments"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
@@ -26,19 +38,12 @@ def test_as_a_program() -> None:
     assert float(found.stdout) == dpviz.epsilon("moments", delta=1e-5, **KNOWN)
 
 
-def test_delta_solve_and_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["delta", *STEPS, "--epsilon", "1.5"]) == 0
-    assert float(capsys.readouterr().out) == dpviz.delta("tight", epsilon=1.5, **KNOWN)
-    assert (
-        main(
-            ["solve", "steps", *STEPS[:4], "--delta", "1e-5", "--epsilon", "2", "--method", "renyi"]
-            + ["--option", "conversion=classic", "--json"]
-        )
-        == 0
-    )
+def test_delta_solve_and_options(output: Callable[..., str]) -> None:
+    assert float(output("delta", *STEPS, "--epsilon", "1.5")) == dpviz.delta("tight", epsilon=1.5, **KNOWN)
+    wanted = ["--delta", "1e-5", "--epsilon", "2", "--method", "renyi", "--option", "conversion=classic", "--json"]
     options = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta": 1e-5, "conversion": "classic"}
     steps = dpviz.solve("steps", target_epsilon=2.0, method="renyi", **options)
-    assert json.loads(capsys.readouterr().out) == {"steps": steps, "method": "renyi"}
+    assert json.loads(output("solve", "steps", *STEPS[:4], *wanted)) == {"steps": steps, "method": "renyi"}
 
 
 def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,20 +83,16 @@ def test_what_is_wrong_is_said(arguments: list[str], said: str, capsys: pytest.C
     assert "Traceback" not in found.err
 
 
-def test_ask_lists_speaks_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ask"]) == 0
-    assert "success       What does ε mean?" in capsys.readouterr().out
-    assert main(["ask", "success", "--settings"]) == 0
-    assert "--prior" in capsys.readouterr().out
+def test_ask_lists_speaks_and_writes(tmp_path: Path, output: Callable[..., str]) -> None:
+    assert "success       What does ε mean?" in output("ask")
+    assert "--prior" in output("ask", "success", "--settings")
+    asked = ("ask", "success", "--epsilon", "1", "--prior=1/4")
     files = {kind: tmp_path / f"curve.{kind}" for kind in ("csv", "html")}
     wanted = [f"--{kind}={path}" for kind, path in files.items()]
-    assert main(["ask", "success", "--epsilon", "1", "--prior=1/4", *wanted, "--table", "--script"]) == 0
-    answer = dpviz.ask("success", epsilon=1.0, prior=0.25)
-    out = capsys.readouterr().out
+    answer, out = dpviz.ask("success", epsilon=1.0, prior=0.25), output(*asked, *wanted, "--table", "--script")
     assert out.startswith(answer.headline)
     assert "prior=0.25," in out
-    assert main(["ask", "success", "--epsilon", "1", "--prior=1/4", "--json"]) == 0
-    answered = json.loads(capsys.readouterr().out)
+    answered = json.loads(output(*asked, "--json"))
     assert (answered["headline"], answered["link"]) == (answer.headline, answer.link)
     assert answered["settings"] == {"aeps": "1", "aprior": "0.25"}
     pd.testing.assert_frame_equal(pd.read_csv(files["csv"]), answer.data())

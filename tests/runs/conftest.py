@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,19 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
+from dpviz.runs.processes import this_process
+from dpviz.runs.store import jsontext
 from dpviz.runs.store.file import SqliteFile
-from dpviz.runs.store.records import OPEN, StoreError
+from dpviz.runs.store.records import OPEN, Delivery, EventRow, RunRecord, StoreError
 from dpviz.runs.store.store import Store
 
 HERE = Path(__file__).parent
 PLAIN = "fake_training:plain"
+OWNER = "me"
+ENDLESS = {"steps": 100_000, "pause": 0.01}
+SETTINGS = {"a": [1, 2.5, None]}
+Opens = Callable[[Path], Store]
+Makes = Callable[..., Engine]
 
 
 @pytest.fixture(autouse=True)
@@ -30,24 +39,34 @@ def _can_import_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "runs.sqlite")
-    yield made
-    made.close()
+def opens() -> Iterator[Opens]:
+    """Opens stores that are closed afterwards."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(closing(Store(path)))
 
 
 @pytest.fixture
-def make_engine(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+def store(tmp_path: Path, opens: Opens) -> Store:
+    return opens(tmp_path / "runs.sqlite")
+
+
+@pytest.fixture
+def run(store: Store) -> str:
+    """The id of one that was started."""
+    return started(store)
+
+
+@pytest.fixture
+def make_engine(tmp_path: Path) -> Iterator[Makes]:
     """Engines that are shut down afterwards, whatever was killed meanwhile."""
-    made: list[Engine] = []
+    with ExitStack() as stack:
 
-    def make(**options: Any) -> Engine:
-        made.append(Engine(tmp_path, **{"workers": 1, "preload": (), **options}))
-        return made[-1]
+        def make(**options: Any) -> Engine:
+            engine = Engine(tmp_path, **{"workers": 1, "preload": (), **options})
+            stack.callback(engine.shutdown, grace=0.5)
+            return engine
 
-    yield make
-    for engine in made:
-        engine.shutdown(grace=0.5)
+        yield make
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +105,39 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
+    return store.create(target="m:f", settings=SETTINGS, options={}, name=name, owner=owner)
+
+
+def started(store: Store, name: str = "", settings: Any = None, options: Any = None) -> str:
+    chosen = {"settings": settings or SETTINGS, "options": options or {}}
+    run = store.create(target="m:f", **chosen, name=name, owner=OWNER).id
+    assert store.claim(OWNER, None, 100) is not None
+    return run
+
+
+def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
+    return tuple(
+        EventRow(seq, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
+        for seq, e in enumerate(events, first)
+    )
+
+
+def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Delivery:
+    return Delivery(run, execution, this_process().to_json(), rows(events, first), time.time())
+
+
+def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
+    return [{"kind": "step", "step": start + i, "loss": float(i)} for i in range(count)]
+
+
+def at_once(*acts: Callable[[], object]) -> list[BaseException]:
+    """Each in a thread of its own; what they raised."""
+    with ThreadPoolExecutor(len(acts)) as pool:
+        ends = [pool.submit(act).exception for act in acts]
+        return [error for end in ends if (error := end(120.0)) is not None]
+
+
 def until(question: Callable[[], Any], limit: float = 60.0) -> Any:
     """Its answer once that is true; fails after `limit` seconds."""
     end = time.monotonic() + limit
@@ -100,6 +152,25 @@ def family(pid: int) -> list[psutil.Process]:
     """A process and all below it."""
     parent = psutil.Process(pid)
     return [parent, *parent.children(recursive=True)]
+
+
+def processes_of(engine: Engine) -> list[psutil.Process]:
+    """The host of the workers first."""
+    host = engine._scheduler and engine._scheduler.connection.host
+    assert host
+    return family(host.pid)
+
+
+def running(engine: Engine, steps: int = 3) -> str:
+    """A run without end that took some steps."""
+    run = engine.submit(ENDLESS, target=PLAIN)
+    until(lambda: engine.run(run).steps >= steps)
+    return run
+
+
+def short_run(engine: Engine) -> RunRecord:
+    """A short run, once it is over."""
+    return engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0)
 
 
 def kill(pid: int) -> None:

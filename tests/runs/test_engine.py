@@ -6,6 +6,7 @@ import asyncio
 import gc
 import http.client
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,7 @@ import pytest
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
 from dpviz.training.settings import RunSettings
-from tests.runs.conftest import PLAIN, family, until
-from tests.runs.test_store import at_once
-
-ENDLESS = {"steps": 100_000, "pause": 0.01}
+from tests.runs.conftest import PLAIN, at_once, gone, processes_of, running, short_run, until
 
 
 def test_a_run_from_submit_to_done(engine: Engine) -> None:
@@ -40,7 +38,7 @@ def test_a_run_from_submit_to_done(engine: Engine) -> None:
 
 def test_events_travel_soon(engine: Engine) -> None:
     """A step is in the store a second and a half after it was taken at the latest."""
-    engine.wait(engine.submit({"steps": 1}, target=PLAIN), 60.0)
+    short_run(engine)
     asked = time.time()
     run = engine.submit({"steps": 20, "pause": 0.05}, target=PLAIN)
     until(lambda: engine.store.events_since(run).events)
@@ -57,8 +55,7 @@ def test_events_travel_soon(engine: Engine) -> None:
 
 def test_stop_from_another_thread(engine: Engine) -> None:
     """As another session does; seen by everybody within two seconds."""
-    run = engine.submit(ENDLESS, target=PLAIN)
-    until(lambda: engine.run(run).steps > 2)
+    run = running(engine)
     assert at_once(lambda: engine.stop(run)) == []
     until(lambda: engine.run(run).state == "stopped", 2.0)
     record = engine.run(run)
@@ -69,8 +66,7 @@ def test_stop_from_another_thread(engine: Engine) -> None:
 
 
 def test_pause_single_steps_and_resume(engine: Engine) -> None:
-    run = engine.submit(ENDLESS, target=PLAIN)
-    until(lambda: engine.run(run).steps > 2)
+    run = running(engine)
     engine.pause(run)
     until(lambda: engine.run(run).state == "paused", 2.0)
     held = until(lambda: engine.run(run)).steps
@@ -92,8 +88,7 @@ def test_pause_single_steps_and_resume(engine: Engine) -> None:
 
 
 def test_queue_beyond_the_limit(engine: Engine) -> None:
-    first = engine.submit(ENDLESS, target=PLAIN)
-    until(lambda: engine.run(first).state == "running")
+    first = running(engine)
     second, third = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
     time.sleep(0.5)
     assert [engine.run(run).state for run in (second, third)] == ["queued", "queued"]
@@ -115,13 +110,7 @@ def test_submitted_by_threads_that_end(engine: Engine) -> None:
 
 def test_only_this_machine_can_connect(engine: Engine) -> None:
     until(lambda: engine.ready, 60.0)
-    assert engine._scheduler is not None
-    assert engine._scheduler.connection.host is not None
-    processes = [
-        p
-        for p in family(engine._scheduler.connection.host.pid)
-        if p.is_running() and p.status() != psutil.STATUS_ZOMBIE
-    ]
+    processes = [process for process in processes_of(engine) if not gone([process])]
     listening = [
         connection.laddr
         for process in processes
@@ -143,11 +132,9 @@ def refused_by(address: str) -> bool:
     from distributed.security import Security
 
     make: Any = Client
-    try:
+    refusals = (OSError, TimeoutError, TypeError, RuntimeError)
+    with suppress(*refusals):
         make(address, set_as_default=False, timeout=0.5).close()
-    except (OSError, TimeoutError, TypeError, RuntimeError):
-        pass
-    else:
         return False
     gc.collect()  # a half-made client that is collected while the next one starts waits for it, and it for the client
 
@@ -155,22 +142,18 @@ def refused_by(address: str) -> bool:
         async with rpc(address, timeout=0.5, connection_args=Security().get_connection_args("client")) as there:
             await asyncio.wait_for(there.identity(), 1.0)
 
-    try:
+    with suppress(*refusals):
         asyncio.run(ask())
-    except (OSError, TimeoutError, TypeError, RuntimeError):
-        return True
-    return False
+        return False
+    return True
 
 
 def http_status(port: int) -> int | None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1.0)
-    try:
+    with closing(connection), suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/status")
         return connection.getresponse().status
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
+    return None
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:

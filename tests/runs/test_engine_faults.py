@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,28 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import RunRecord, StoreError
-from tests.runs.conftest import HERE, PLAIN, FullDisk, family, gone, kill, until
+from tests.runs.conftest import (
+    ENDLESS,
+    HERE,
+    PLAIN,
+    FullDisk,
+    Makes,
+    family,
+    gone,
+    kill,
+    processes_of,
+    running,
+    short_run,
+    until,
+)
 
 pytestmark = pytest.mark.sweep
 
-ENDLESS = {"steps": 100_000, "pause": 0.02}
 LOOK = 3.0  # seconds in which a look must show the truth
 
 
 def worker_of(engine: Engine, run: str) -> int:
     return int(engine.store.attempts(run)[-1]["worker"]["pid"])
-
-
-def running(engine: Engine, steps: int = 3) -> str:
-    run = engine.submit(ENDLESS, target=PLAIN)
-    until(lambda: engine.run(run).steps >= steps)
-    return run
 
 
 def test_a_killed_worker(engine: Engine) -> None:
@@ -61,7 +68,7 @@ def test_a_killed_worker(engine: Engine) -> None:
     assert record.state == "failed"
     assert "died twice" in record.reason
     # Another run is not to blame.
-    assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0).state == "done"
+    assert short_run(engine).state == "done"
 
 
 def test_parameters_wait_for_their_charge(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -87,11 +94,9 @@ def test_a_killed_host(engine: Engine) -> None:
     run = running(engine)
     waiting = engine.submit({"steps": 2}, target=PLAIN)
     recorded = engine.store.events(run)
-    assert engine._scheduler is not None
-    assert engine._scheduler.connection.host is not None
-    processes = family(engine._scheduler.connection.host.pid)
+    processes = processes_of(engine)
     assert len(processes) >= 2
-    kill(engine._scheduler.connection.host.pid)
+    kill(processes[0].pid)
     until(lambda: engine.run(run).state == "lost", LOOK)
     until(lambda: gone(processes), LOOK)
     assert "host" in engine.run(run).reason
@@ -105,9 +110,6 @@ import sys, time
 from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
-from dpviz.runs.cluster.scheduler import Scheduler
-from dpviz.runs.processes import Process, is_alive
-from dpviz.runs.store.records import RunRecord
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({settings!r}, target={target!r})
 queued = engine.submit({settings!r}, target={target!r})
@@ -118,25 +120,23 @@ time.sleep({sleep})
 """
 
 
-def start_app(folder: Path, sleep: float = 60.0, target: str = PLAIN) -> tuple[subprocess.Popen[str], str, str, int]:
-    script = APP.format(here=str(HERE), folder=str(folder), settings=ENDLESS, target=target, sleep=sleep)
-    app = subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=HERE.parents[1],
-    )
-    assert app.stdout is not None
-    run, queued, host = app.stdout.readline().split()
-    return app, run, queued, int(host)
+@contextmanager
+def app(folder: Path, sleep: float = 60.0) -> Iterator[tuple[subprocess.Popen[str], str, str, list[psutil.Process]]]:
+    """An app of its own with a run under way and one that waits, and the processes of its host."""
+    script = APP.format(here=str(HERE), folder=str(folder), settings=ENDLESS, target=PLAIN, sleep=sleep)
+    command, pipe = [sys.executable, "-c", script], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=HERE.parents[1]) as process:
+        assert process.stdout is not None
+        run, queued, host = process.stdout.readline().split()
+        try:
+            yield process, run, queued, family(int(host)) if psutil.pid_exists(int(host)) else []
+        finally:
+            process.kill()
 
 
-def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine]) -> None:
+def test_a_killed_app(tmp_path: Path, make_engine: Makes) -> None:
     """Another app that opens the store sees the truth and runs what waited; host and workers end by themselves."""
-    app, run, queued, host = start_app(tmp_path)
-    try:
-        processes = family(host)
+    with app(tmp_path) as (process, run, queued, processes):
         engine = make_engine()
         # While the first app lives: its run is seen, held and not taken for lost.
         assert engine.run(run).state == "running"
@@ -145,24 +145,20 @@ def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine]) -> Non
         engine.resume(run)
         until(lambda: engine.run(run).state == "running", 2.0)
         recorded = engine.store.events(run)
-        kill(app.pid)
+        process.kill()
         until(lambda: engine.run(run).state == "lost", LOOK)
         until(lambda: gone(processes), LOOK)
         assert engine.store.events(run)[: len(recorded)] == recorded
         # What waited is taken over, though this app was never asked to run anything.
         until(lambda: engine.run(queued).steps >= 2)
         assert engine.run(queued).owner == engine.id
-    finally:
-        app.kill()
-        app.communicate()
 
 
-def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine]) -> None:
+def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Makes) -> None:
     """It stops what runs, leaves no process behind, and what waited to the next app; without a word of alarm."""
-    app, run, queued, host = start_app(tmp_path, sleep=0.0)
-    processes = family(host) if psutil.pid_exists(host) else []
-    _, told = app.communicate(timeout=20.0)
-    assert app.returncode == 0
+    with app(tmp_path, sleep=0.0) as (process, run, queued, processes):
+        _, told = process.communicate(timeout=20.0)
+    assert process.returncode == 0
     assert "Traceback" not in told
     until(lambda: gone(processes), LOOK)
     engine = make_engine()
@@ -180,28 +176,30 @@ def test_hard_stop(engine: Engine) -> None:
     record = engine.wait(run, LOOK)
     assert (record.state, record.reason[:9]) == ("stopped", "hard stop")
     until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, LOOK)
-    assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0).state == "done"
-    assert engine.run(run).attempt == 1
-    assert engine.run(run).state == "stopped"
+    assert short_run(engine).state == "done"
+    assert (engine.run(run).attempt, engine.run(run).state) == (1, "stopped")
 
 
-def test_no_scheduler(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trouble", ["No Dask scheduler answers at tcp://127.0.0.1:9", "workers.log"])
+def test_no_cluster(make_engine: Makes, monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
     """Said at once; what waits stays queued, can be stopped, and runs as soon as there is a cluster."""
-    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
-    monkeypatch.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 0.3)
-    engine = make_engine()
-    run, other = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
-    until(lambda: "No Dask scheduler answers at tcp://127.0.0.1:9" in engine.problem)
-    assert "stay queued" in engine.problem
-    assert engine.stop(other).state == "stopped"
-    assert engine.run(run).state == "queued"
-    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    monkeypatch.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 10.0)  # the local one may be slow to answer
+    with monkeypatch.context() as broken:
+        if trouble == "workers.log":
+            broken.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
+        else:
+            broken.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
+            broken.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 0.3)
+        engine = make_engine()
+        run, other = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
+        until(lambda: trouble in engine.problem)
+        assert "stay queued" in engine.problem
+        assert engine.stop(other).state == "stopped"
+        assert engine.run(run).state == "queued"
     assert engine.wait(run, 60.0).state == "done"
     assert engine.problem == ""
 
 
-def test_a_cluster_without_dpviz(tmp_path: Path, make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_dpviz(tmp_path: Path, make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started by Dask's own commands: what lacks dpviz is named and sent nothing, until it is there."""
     place = tmp_path / "installed"
     place.mkdir()
@@ -229,18 +227,8 @@ def test_a_cluster_without_dpviz(tmp_path: Path, make_engine: Any, monkeypatch: 
             process.wait()
 
 
-def test_a_host_that_cannot_start(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as broken:
-        broken.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
-        engine = make_engine()
-        run = engine.submit({"steps": 2}, target=PLAIN)
-        until(lambda: "workers.log" in engine.problem)
-        assert engine.run(run).state == "queued"
-    assert engine.wait(run, 60.0).state == "done"
-
-
 @pytest.mark.parametrize("moment", ["at once", "with the scheduler up"])
-def test_a_host_killed_while_it_starts(make_engine: Any, moment: str) -> None:
+def test_a_host_killed_while_it_starts(make_engine: Makes, moment: str) -> None:
     """What waited waits on, and runs with the next host."""
     engine = make_engine()
     run = engine.submit({"steps": 2}, target=PLAIN)
@@ -252,10 +240,10 @@ def test_a_host_killed_while_it_starts(make_engine: Any, moment: str) -> None:
     assert engine.run(run).attempt == 1
 
 
-def test_a_host_killed_between_claim_and_sending(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_killed_between_claim_and_sending(make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run was taken from the queue and had not begun: it goes back, whatever sending says or does not say."""
     engine = make_engine()
-    assert engine.wait(engine.submit({"steps": 1}, target=PLAIN), 60.0).state == "done"
+    assert short_run(engine).state == "done"
     sending = Scheduler._send
     killed: list[int] = []
 
@@ -271,25 +259,24 @@ def test_a_host_killed_between_claim_and_sending(make_engine: Any, monkeypatch: 
     assert killed
 
 
-def test_a_worker_that_keeps_much_memory_is_replaced(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_keeps_much_memory_is_replaced(make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two runs, whose results stay: neither is run again, and none is lost."""
     engine = make_engine()
     pids = []
     for most in (10**15, 1, 1):
         monkeypatch.setattr("dpviz.runs.cluster.memory.MOST_MEMORY", most)
-        run = engine.submit({"steps": 2}, target=PLAIN)
-        record = engine.wait(run, 60.0)
+        record = short_run(engine)
         assert (record.state, record.attempt) == ("done", 1)
-        pids.append(worker_of(engine, run))
+        pids.append(worker_of(engine, record.id))
         if most == 1:
-            worker = Process.from_json(engine.store.attempts(run)[0]["worker"])
+            worker = Process.from_json(engine.store.attempts(record.id)[0]["worker"])
             until(lambda worker=worker: not is_alive(worker))
     assert pids[0] == pids[1] != pids[2]
     assert [record.attempt for record in engine.runs()] == [1, 1, 1]
     assert engine.problem == ""
 
 
-def test_ready_at_the_first_worker(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ready_at_the_first_worker(make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of three workers never come up: the first runs what waits, and until then it is said what is waited for."""
     monkeypatch.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "slow_host")
     engine = make_engine(workers=3)
@@ -303,9 +290,7 @@ def test_ready_at_the_first_worker(make_engine: Any, monkeypatch: pytest.MonkeyP
     assert len(pids) == 1
 
 
-def test_a_full_disk_holds_the_run_until_there_is_room(
-    make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_holds_the_run_until_there_is_room(make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
     """It pauses instead of doing more than can be recorded, goes on by itself, and no event is missing."""
     monkeypatch.setattr(collector, "RETRY", 0.05)
     monkeypatch.setattr(collector, "PATIENCE", 0.1)

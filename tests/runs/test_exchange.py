@@ -23,7 +23,9 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.claims import Claim
-from dpviz.runs.claims import GAP, NO_BEGINNING, charged_before, claim_of_record, claim_of_view, why_unknown
+from dpviz.accounting.methods import accountant
+from dpviz.mechanisms import SampledGaussian
+from dpviz.runs import claims
 from dpviz.runs.exchange import checksums
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, read_run, steps_csv
@@ -34,18 +36,42 @@ from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.events import heading
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
-from tests.runs.test_spending import PLAN, planned
-from tests.runs.test_store import batch, started
+from tests.runs.conftest import batch, started
 
 REFUSED = tomllib.loads((Path(__file__).parent / "refused_files.toml").read_text("utf-8"))
 NASTY = "<script>alert('x')</script> & \"quotes\""
+
+
+PLAN = [(2.0, 0.1, 3), (2.5, 0.1, 4), (2.0, 0.05, 2)]
+
+
+def planned(plan: list[tuple[float, float, int]]) -> list[dict[str, Any]]:
+    """A run's events with the ε that the library says, from other code than the ledgers of a live run."""
+    settings = RunSettings(steps=9, noise_multiplier=2.0)
+    events: list[dict[str, Any]] = [{"kind": "started", "settings": settings.to_json(), "examples": 10_000}]
+    done: list[tuple[SampledGaussian, int]] = []
+    first = 1
+    for sigma, rate, count in plan:
+        mechanism = SampledGaussian(sigma, rate)
+        spent = [[*done, (mechanism, taken)] for taken in range(1, count + 1)]
+        epsilon = {
+            name: [float(accountant(name).of_events(now, settings.delta).epsilon) for now in spent]
+            for name in ("moments", "renyi", "odometer")
+        }
+        done.append((mechanism, count))
+        events.append(
+            {"kind": "step", "step": first + count - 1, "first": first, "count": count, "distances": None,
+             "mechanisms": [[sigma, rate, count]], "epsilon": epsilon}
+        )  # fmt: skip
+        first += count
+    return events
 
 
 def example(store: Store, name: str = NASTY) -> str:
     """Two attempts of a run with three mechanisms; the first one's worker died after three steps."""
     events = planned(PLAN)
     run = started(store, name, events[0]["settings"])
-    store.annotate(run, NASTY)
+    store.annotate(run, NASTY + '[{"' * 500 + "\\")  # brackets in words are words
     evaluation = {"kind": "evaluation", "step": 9, "test_loss": math.nan, "test_accuracy": 0.75}
     note = {"kind": "note", "step": 9, "text": NASTY}
     last = {accountant: values[-1] for accountant, values in events[-1]["epsilon"].items()}
@@ -74,7 +100,7 @@ def copied(store: Store, run: str, change: Callable[[bytes], bytes] = bytes) -> 
 
 
 def claim(store: Store, run: str) -> Claim:
-    return claim_of_view(view(store, run), store)
+    return claims.claim_of_view(view(store, run), store)
 
 
 def report(store: Store, run: str, **how: bool) -> str:
@@ -116,17 +142,15 @@ class TestThereAndBack:
         copy = view(store, copied(store, run))
         assert copy.steps["noise_multiplier"].size == 9
         assert not [name for name in copy.steps if name.startswith("epsilon")]
-        assert not claim_of_view(copy, store).holds
-        assert "unknown a" in why_unknown(copy.record)
+        assert not claims.claim_of_view(copy, store).holds
+        assert "unknown a" in claims.why_unknown(copy.record)
 
     def test_says_nothing_about_the_machine(self, store: Store) -> None:
         """Neither processes nor folders, wherever they were named."""
         settings = planned(PLAN)[0]["settings"] | {"data_folder": "/srv/hidden one/x", "start_from": "/home/jane/w.pt"}
         run = started(store, "", settings, {"weights_to": "/srv/hidden/w"})
         worker = {"machine": "secret-host/1/2", "pid": 1, "mark": "2", "address": "tcp://10.0.0.1:1"}
-        trace = (
-            f'Traceback:\n  File "/srv/hidden/lib/loop.py", line 3\nError: {Path.home()}/hidden/x or C:\\hidden\\y.npz'
-        )
+        trace = f'File "/srv/hidden/lib/loop.py", line 3\nError: {Path.home()}/hidden/x or C:\\hidden\\y.npz'
         events = planned(PLAN)
         events[0]["settings"] = settings
         failed = {
@@ -134,32 +158,30 @@ class TestThereAndBack:
             "step": 9,
             "text": "no /srv/hidden/a.npz",
             "traceback": trace,
-            "weights": "/hidden/w",
+            "weights": "/x/hidden",
         }
         one = batch(run, *events, {"kind": "note", "step": 9, "text": "in '/srv/hidden dir/b'"}, failed)
         store.record([replace(one, worker=worker)])
         content = export_json(store, run).decode()
         with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
-            everything = content + "".join(
-                archive.read(name).decode() for name in archive.namelist() if not name.endswith("parquet")
-            )
+            names = [name for name in archive.namelist() if not name.endswith("parquet")]
+            everything = content + "".join(archive.read(name).decode() for name in names)
         for secret in ("secret-host", "10.0.0.1", "hidden", "/srv", "jane", str(Path.home()) + "/"):
             assert secret not in everything, secret
         assert "a.npz" in content  # what went wrong is still said
         copy = import_json(store, content.encode())
         assert copy.settings["start_from"] is not None  # its claim rests on what it started from
-        assert any("started from" in text for text in claim_of_view(view(store, copy.id), store).conditions)
-
-
-def a_wrong_reading(content: dict[str, Any]) -> None:
-    content["events"][3]["data"]["epsilon"]["renyi"][1] = 0.01
+        assert any("started from" in text for text in claims.claim_of_view(view(store, copy.id), store).conditions)
 
 
 class TestNotBelieved:
     """What a file says of its ε is worked out again, and shown beside where it differs."""
 
     def test_a_reading(self, store: Store) -> None:
-        shown = view(store, copied(store, example(store), changed(a_wrong_reading)))
+        def lie(content: dict[str, Any]) -> None:
+            content["events"][3]["data"]["epsilon"]["renyi"][1] = 0.01
+
+        shown = view(store, copied(store, example(store), changed(lie)))
         (dispute,) = shown.disputes
         assert (dispute.what, dispute.recorded) == ("ε, Rényi, after step 2", 0.01)
         assert shown.steps["epsilon.renyi"][1] == dispute.recomputed > 0.1
@@ -244,26 +266,26 @@ class TestMissingAndChanged:
         self.drop(store, *gone)
         copy = copied(store, run)
         for one in (run, copy, copied(store, copy)):
-            kept = claim_of_record(store.run(one), store)
+            kept = claims.claim_of_record(store.run(one), store)
             assert kept.epsilon == plan.epsilon, one
-            assert GAP in kept.conditions
-            assert GAP in report(store, one)
-        assert claim_of_record(import_json(store, whole), store).epsilon <= plan.epsilon
+            assert claims.GAP in kept.conditions
+            assert claims.GAP in report(store, one)
+        assert claims.claim_of_record(import_json(store, whole), store).epsilon <= plan.epsilon
 
     def test_a_lost_beginning_claims_nothing(self, store: Store) -> None:
         run = self.chained(store)
         store.change_state(run, "lost", only=("running",))
         self.drop(store, 0)
         for one in (run, copied(store, run)):
-            kept = claim_of_record(store.run(one), store)
-            assert (kept.holds, kept.reason) == (False, NO_BEGINNING)
+            kept = claims.claim_of_record(store.run(one), store)
+            assert (kept.holds, kept.reason) == (False, claims.NO_BEGINNING)
 
     def test_a_gap_in_an_earlier_attempt(self, store: Store) -> None:
         run = self.chained(store)
         self.drop(store, 1)
         events = store.events(run, 1)
         store.record([batch(run, execution="two"), batch(run, events[0].data, execution="two")])
-        ((mechanism, steps),) = charged_before(store.run(run), store)
+        ((mechanism, steps),) = claims.charged_before(store.run(run), store)
         assert (mechanism.noise_multiplier, steps) == (2.0, RunSettings.from_json(store.run(run).settings).steps)
 
 
@@ -320,7 +342,7 @@ def test_refused_with_a_reason(store: Store, spoil: str, reason: str) -> None:
 def test_a_start_that_cannot_be_claims_nothing(store: Store, origin: dict[str, Any]) -> None:
     copy = copied(store, example(store), started_from(origin))
     assert not claim(store, copy).holds
-    assert why_unknown(store.run(copy))
+    assert claims.why_unknown(store.run(copy))
 
 
 def test_a_run_from_a_file_pays_for_its_start(store: Store) -> None:
@@ -344,12 +366,6 @@ def test_nesting_is_seen_before_it_is_read() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0
     assert done.stdout.count("brackets in brackets") == 2
-
-
-def test_brackets_in_words_are_words(store: Store) -> None:
-    run = example(store)
-    store.annotate(run, '[{"' * 500 + "\\")
-    assert store.run(copied(store, run)).note == store.run(run).note
 
 
 def test_tables_and_bundle(store: Store) -> None:
@@ -434,3 +450,25 @@ class TestReport:
         assert max(batch["y"]) == 7.0
         assert batch["x"][-1] == 10_000
         assert len(batch["y"]) <= 802
+
+
+# What a recorded run has charged.
+
+
+def test_what_was_charged_ahead_counts_until_the_end(store: Store, run: str) -> None:
+    two, half = SampledGaussian(2.0, 0.1), SampledGaussian(2.5, 0.1)
+    store.record([batch(run, *planned(PLAN[:2]))])
+    ahead = {"kind": "charged", "step": 7, "through": 12, "mechanisms": [[2.0, 0.1, 3], [2.5, 0.1, 9]]}
+    store.record([batch(run, ahead, first=3)])
+    assert claims.mechanisms(store.events(run)) == ((two, 3), (half, 9))
+    assert claims.charged_through(store.events(run)) == 12
+    store.record([batch(run, {"kind": "stopped", "step": 7, "text": ""}, first=4)])
+    assert claims.mechanisms(store.events(run)) == ((two, 3), (half, 4))
+    assert claims.charged_through(store.events(run)) == 7
+
+
+def test_mechanisms(store: Store, run: str) -> None:
+    events = [*planned([(2.0, 0.1, 3), (3.0, 0.1, 1), (2.0, 0.1, 2)]), {"kind": "count", "mechanism": [100.0, 1.0, 1]}]
+    store.record([batch(run, *events)])
+    charged = [(one.noise_multiplier, one.sample_rate, count) for one, count in claims.mechanisms(store.events(run))]
+    assert charged == [(2.0, 0.1, 5), (3.0, 0.1, 1), (100.0, 1.0, 1)]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,10 +69,6 @@ def run_of(engine: Engine, told: list[Event]) -> tuple[RunRecord, RunView]:
     return run, engine.look(run.id)
 
 
-def report(engine: Engine, view: RunView, **how: Any) -> str:
-    return html_report(view, claim_of_view(view, engine.store), **how)
-
-
 def test_every_number_of_a_run_is_classified() -> None:
     names: dict[str, set[str]] = {}
     for event in real():
@@ -95,10 +90,8 @@ def test_headings_of_tables_say_it(made: Engine) -> None:
     assert marked == (MEASURED["step"] - {"distances", "norms", "noise", "bayesian_text"}) | {NEW}
     assert [name.split(" [")[0] for name in headings] == list(view.steps)
     columns = listing.table([view.record], {}, made.store).columns
-    assert {name for name in columns if NOT_COVERED in name} == {
-        "ε_μ Bayesian [not covered by ε]",
-        "seconds [not covered by ε]",
-    }
+    bayesian, seconds = (f"{name} [not covered by ε]" for name in ("ε_μ Bayesian", "seconds"))
+    assert {name for name in columns if NOT_COVERED in name} == {bayesian, seconds}
 
 
 def test_json_lists_it_and_comes_back_with_and_without_the_list(made: Engine) -> None:
@@ -109,23 +102,19 @@ def test_json_lists_it_and_comes_back_with_and_without_the_list(made: Engine) ->
     }
     run, _ = run_of(made, real())
     content = json.loads(export_json(made.store, run.id))
-    copies = [import_json(made.store, json.dumps(content).encode())]
-    del content[NOT_COVERED]
-    copies.append(import_json(made.store, json.dumps(content).encode()))
-    assert all(made.look(copy.id).steps["loss"].tolist() == made.look(run.id).steps["loss"].tolist() for copy in copies)
+    for exported in (content, {name: part for name, part in content.items() if name != NOT_COVERED}):
+        copy = import_json(made.store, json.dumps(exported).encode())
+        assert made.look(copy.id).steps["loss"].tolist() == made.look(run.id).steps["loss"].tolist()
 
 
 def test_a_report_leaves_it_out_unless_asked(made: Engine) -> None:
     """Each measured number of its own, so that it would be seen wherever it stood."""
-    told = [
-        event._replace(data=event.data | {name: 0.7654321 for name in MEASURED[event.kind] if name in event.data})
-        if event.kind == "done"
-        else event
-        for event in with_a_new_one()
-    ]
+    told = with_a_new_one()
+    told[-1].data.update({name: 0.7654321 for name in MEASURED["done"] if name in told[-1].data})
     told[-1].data["epsilon"] |= {"bayesian": 0.7654321}
     _, view = run_of(made, told)
-    published, full = report(made, view), report(made, view, measured=True)
+    claim = claim_of_view(view, made.store)
+    published, full = (html_report(view, claim, measured=measured) for measured in (False, True))
     labels = [f" {label} ends at" for label in ("batch", "train", "clipped", "drawn", "Bayesian")]
     for word in ("0.765432", "0.123456", "ε, Bayesian", ">seconds ", NEW, *labels):
         assert (word in published, word in full) == (False, True), word

@@ -7,18 +7,16 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from dpviz.runs.cluster.launch import Host
-from dpviz.runs.engine import Engine
 from dpviz.runs.store.store import Store
 from tests.other_account import by_another, needs_root, other_account
-from tests.runs.conftest import PLAIN, until
-from tests.runs.test_store import new
+from tests.runs.conftest import PLAIN, Makes, Opens, new, short_run, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of the user's folder there")
 
@@ -35,7 +33,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("umask")
-def test_new_and_old_stores(tmp_path: Path) -> None:
+def test_new_and_old_stores(tmp_path: Path, opens: Opens) -> None:
     folder = tmp_path / "deep" / "dpviz"
     for backup in ([], ["runs-backup.sqlite"]):
         store = Store(folder / "runs.sqlite")
@@ -46,21 +44,19 @@ def test_new_and_old_stores(tmp_path: Path) -> None:
         assert mode(folder) == 0o700
         for path in (*folder.iterdir(), folder):  # as an earlier version left them
             path.chmod(0o755)
-        other = Store(folder / "runs.sqlite")
+        other = opens(folder / "runs.sqlite")
         assert {mode(path) for path in folder.iterdir()} == {0o600}
         assert mode(folder) == 0o700
         other.close()
         store.close()
 
 
-def test_a_folder_with_other_things_in_it_stays_open(tmp_path: Path) -> None:
+def test_a_folder_with_other_things_in_it_stays_open(tmp_path: Path, opens: Opens) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "letters").mkdir()
-    store = Store(tmp_path / "runs.sqlite")
-    new(store)
+    new(opens(tmp_path / "runs.sqlite"))
     assert mode(tmp_path) == 0o755
     assert {mode(path) for path in tmp_path.glob("runs*")} == {0o600}
-    store.close()
 
 
 @pytest.mark.usefixtures("umask")
@@ -98,7 +94,7 @@ if os.fork() == 0:
 
 @needs_root
 def test_no_code_of_another_account_that_came_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[..., Engine]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Makes
 ) -> None:
     """It made Dask's scratch folder in the shared folder for temporary files; nothing of ours goes there."""
     with TemporaryDirectory() as name:  # pytest's own is closed to others
@@ -112,25 +108,21 @@ def test_no_code_of_another_account_that_came_first(
         engine.warm()
         until(lambda: engine.ready)
         time.sleep(0.5)  # for the other account, before anything is looked for
-        run = engine.submit({"steps": 3}, target=PLAIN)
-        ended = engine.wait(run, 60.0)
+        run = short_run(engine)
         assert not (shared / "dask-scratch-space" / "ran").exists()
-        assert ended.state == "done"
+        assert run.state == "done"
         assert before == (shared.stat().st_mtime_ns, sorted((shared / "dask-scratch-space").iterdir()))
     scratch = tmp_path / "logs" / "scratch"
     assert mode(scratch) == 0o700
     [left] = (scratch / "dask-scratch-space").glob("worker-*/")
     engine.shutdown()
-    again = make_engine()
-    assert again.wait(again.submit({"steps": 3}, target=PLAIN), 60.0).state == "done"
+    assert short_run(make_engine()).state == "done"
     assert not left.exists()
 
 
 @pytest.mark.parametrize("by", ["link", pytest.param("other", marks=needs_root)])
 @pytest.mark.sweep
-def test_a_scratch_folder_of_somebody_else_is_refused(
-    tmp_path: Path, make_engine: Callable[..., Engine], by: str
-) -> None:
+def test_a_scratch_folder_of_somebody_else_is_refused(tmp_path: Path, make_engine: Makes, by: str) -> None:
     engine = make_engine()
     scratch = tmp_path / "logs" / "scratch"
     scratch.parent.mkdir()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -42,6 +45,14 @@ def only(folder: Path) -> tuple[Store, Any]:
     store = open_store(folder)
     (record,) = store.runs()
     return store, record
+
+
+def first_step(folder: Path, **changed: Any) -> tuple[PrivateTraining, Iterator[Step], Store, Any]:
+    """A training after its first step, its further ones, and where it is recorded."""
+    mine = training(**changed)
+    steps = recorded(mine, folder=folder)
+    next(steps)
+    return mine, steps, *only(folder)
 
 
 @pytest.fixture
@@ -84,26 +95,17 @@ def test_its_claim_includes_the_trainings_before_it(tmp_path: Path) -> None:
 
 
 def test_a_step_that_fails_is_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = training()
-    steps = recorded(mine, folder=tmp_path)
-    next(steps)
-
-    def fails() -> None:
-        raise RuntimeError("no memory")
-
-    monkeypatch.setattr(mine._optimiser, "step", fails)
+    mine, steps, store, record = first_step(tmp_path)
+    monkeypatch.setattr(mine._optimiser, "step", Mock(side_effect=RuntimeError("no memory")))
     with pytest.raises(RuntimeError, match="no memory"):
         next(steps)
-    store, record = only(tmp_path)
+    record = store.run(record.id)
     assert (record.state, record.summary["mechanisms"]) == ("failed", [[1.5, 0.1, 2]])
     assert claim_of_record(record, store) == mine.claim
 
 
 def test_a_page_stops_it(tmp_path: Path) -> None:
-    mine = training(steps=100_000)
-    steps = recorded(mine, folder=tmp_path)
-    next(steps)
-    store, record = only(tmp_path)
+    _, steps, store, record = first_step(tmp_path, steps=100_000)
     assert record.state == "running"
     store.set_desired(record.id, "stop")
     assert sum(1 for _ in steps) < 99_999
@@ -172,17 +174,7 @@ def test_charging_costs_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: float, write: float, steps: int, ahead: int
 ) -> None:
     """A hundredth of the time that steps take, by a clock that only steps and charges move."""
-
-    class Clock:
-        now = 0.0
-
-        def monotonic(self) -> float:
-            return self.now
-
-        def time(self) -> float:
-            return 0.0
-
-    clock, charges = Clock(), []
+    clock, charges = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, time=lambda: 0.0), []
     monkeypatch.setattr(recorded_module, "time", clock)
     monkeypatch.setattr(recorded_module.AskedControl, "poll", lambda control: "go")
     monkeypatch.setattr(recorded_module, "TELLS", 1e9)
@@ -244,23 +236,17 @@ def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("impatient")
 def test_its_end_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = training()
-    steps = recorded(mine, folder=tmp_path)
-    next(steps)
+    _, steps, store, record = first_step(tmp_path)
     with monkeypatch.context() as patch:
         FullDisk(patch)
         with pytest.warns(UserWarning, match="end of this run could not be recorded: it claims all.*disk is full"):
-            steps.close()
-        store, record = only(tmp_path)
+            steps.close()  # type: ignore[attr-defined]
         assert charged(store, record.id) >= 1
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_run_that_was_removed_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = training(steps=5_000)
-    steps = recorded(mine, folder=tmp_path)
-    next(steps)
-    store, record = only(tmp_path)
+    _, steps, store, record = first_step(tmp_path, steps=5_000)
     store.change_state(record.id, "lost", only=("running",))
     store.delete(record.id)
     store.purge(record.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
 import stat
 import time
@@ -12,7 +13,6 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,22 +22,21 @@ from dpviz.runs.store.file import Damaged, backup_of
 from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
 from dpviz.runs.store.store import Store
-from tests.runs.conftest import until
-from tests.runs.test_store import at_once, batch, new, started, steps
+from tests.runs.conftest import Opens, at_once, batch, new, started, steps, until
 
 RUNS, EVENTS = 6, 60
 LONG = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
 HEADER = 100  # SQLite counts in a file's first bytes who opened it
-Copied = tuple[Path, dict[str, int]]
+Made = dict[str, int]  # number of events by run
 
 
-def filled(path: Path) -> dict[str, int]:
+def filled(path: Path) -> Made:
     """A store with ended runs, written out whole, the same bytes each time; number of events by run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: 1.7e9)
         patch.setattr("dpviz.runs.store.store.new_id", (f"{i:016x}" for i in range(RUNS)).__next__)
         patch.setattr("dpviz.runs.store.store._anchor", str)
-        patch.setattr("tests.runs.test_store.this_process", lambda: Process("here", 1, "2"))
+        patch.setattr("tests.runs.conftest.this_process", lambda: Process("here", 1, "2"))
         store = Store(path)
         made = {started(store, f"run {i}"): EVENTS + 1 for i in range(RUNS)}
         store.record([batch(run, *LONG, {"kind": "done", "step": EVENTS}, execution=run) for run in made])
@@ -47,7 +46,7 @@ def filled(path: Path) -> dict[str, int]:
     return made
 
 
-def is_true(store: Store, made: dict[str, int]) -> int:
+def is_true(store: Store, made: Made) -> int:
     """Every run is there whole or says that it is not; the number of whole ones."""
     whole = 0
     for record in store.runs():
@@ -118,7 +117,7 @@ def without_its_schema(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
 
 
-def opened(path: Path, made: dict[str, int]) -> int:
+def opened(path: Path, made: Made) -> int:
     """How many runs are whole, once the store was looked at as often as it says that it was damaged."""
     for _ in range(3):
         with suppress(Damaged):
@@ -137,22 +136,25 @@ def aside(path: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole_store(tmp_path_factory: pytest.TempPathFactory) -> Copied:
+def whole_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
     path = tmp_path_factory.mktemp("whole") / "runs.sqlite"
     return path, filled(path)
 
 
 @pytest.fixture
-def copied(tmp_path: Path, whole_store: Copied) -> Copied:
-    """A store of one's own with ended runs, and the number of events of each."""
-    path = tmp_path / "runs.sqlite"
-    path.write_bytes(whole_store[0].read_bytes())
-    return path, whole_store[1]
+def path(tmp_path: Path, whole_store: tuple[Path, Made]) -> Path:
+    """A store of one's own with ended runs."""
+    return shutil.copyfile(whole_store[0], tmp_path / "runs.sqlite")
 
 
-def test_the_same_damage_meets_the_same_bytes(copied: Copied, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture
+def made(whole_store: tuple[Path, Made]) -> Made:
+    return whole_store[1]
+
+
+def test_the_same_damage_meets_the_same_bytes(path: Path, made: Made, tmp_path_factory: pytest.TempPathFactory) -> None:
     again = tmp_path_factory.mktemp("again") / "runs.sqlite"
-    assert (filled(again), again.read_bytes()) == (copied[1], copied[0].read_bytes())
+    assert (filled(again), again.read_bytes()) == (made, path.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -166,8 +168,7 @@ def test_the_same_damage_meets_the_same_bytes(copied: Copied, tmp_path_factory: 
     ],
 )
 @pytest.mark.one_of(3)
-def test_a_damaged_file(copied: Copied, spoil: Callable[[Path], None], least: int) -> None:
-    path, made = copied
+def test_a_damaged_file(path: Path, made: Made, spoil: Callable[[Path], None], least: int, opens: Opens) -> None:
     spoil(path)
     bytes_before = path.read_bytes()
     store = Store(path)
@@ -178,12 +179,11 @@ def test_a_damaged_file(copied: Copied, spoil: Callable[[Path], None], least: in
     assert str(old) in store.notice
     assert "could be read whole" in store.notice
     store.close()
-    again = Store(path)  # said until the file is moved away, and nothing is set aside twice
+    again = opens(path)  # said until the file is moved away, and nothing is set aside twice
     assert aside(path) == [old]
     assert str(old) in again.notice
     old.with_suffix(".txt").unlink()
     assert again.notice == ""
-    again.close()
 
 
 RUN = f"{2:016x}"
@@ -206,33 +206,28 @@ RUN = f"{2:016x}"
         f"UPDATE runs SET steps = 59 WHERE id = '{RUN}'",
     ],
 )
-def test_what_sqlite_does_not_see(copied: Copied, change: str) -> None:
+def test_what_sqlite_does_not_see(path: Path, made: Made, change: str, opens: Opens) -> None:
     """Rows that are missing or others, as behind an overwritten count of a page: that run alone is lost."""
-    path, made = copied
     changed_by(change)(path)
-    store = Store(path)
+    store = opens(path)
     assert "is not as it was written" in store.notice or "user-defined function" in store.notice
     assert is_true(store, made) == RUNS - 1
     assert RUN not in {record.id for record in store.runs() if record.state == "done"}
     usable(store)
-    store.close()
 
 
-def test_a_row_that_is_spoilt_while_it_is_open(copied: Copied) -> None:
+def test_a_row_that_is_spoilt_while_it_is_open(path: Path, made: Made, opens: Opens) -> None:
     """Found when it is read."""
-    path, made = copied
-    store = Store(path)
+    store = opens(path)
     changed_by("UPDATE events SET data = '{\"kind\": ' WHERE run = ? AND seq = 7", RUN)(path)
     with pytest.raises(StoreError, match="set aside"):
         store.events(RUN)
     assert is_true(store, made) == RUNS - 1
-    store.close()
 
 
-def test_damage_while_it_is_open_in_two_places(copied: Copied) -> None:
+def test_damage_while_it_is_open_in_two_places(path: Path, opens: Opens) -> None:
     """Both go on with the new file; it is set aside once."""
-    path, _ = copied
-    stores = [Store(path) for _ in range(2)]
+    stores = [opens(path) for _ in range(2)]
     for store in stores:
         store.runs()
     for store in stores:
@@ -251,54 +246,50 @@ def test_damage_while_it_is_open_in_two_places(copied: Copied) -> None:
         usable(store)
         assert {record.name for record in store.runs()} >= {"after"}
     assert [record.id for record in stores[0].runs()] == [record.id for record in stores[1].runs()]
-    for store in stores:
-        store.close()
 
 
-def killed(source: Path, path: Path, write: Callable[[Store], object]) -> None:
-    """`path` as a writer leaves it that is killed after `write`: the log is not written back."""
-    store = Store(source)
-    write(store)
-    for file in source.parent.glob("runs.sqlite*"):
-        (path.parent / file.name).write_bytes(file.read_bytes())
-    store.close()
-    assert path.with_name("runs.sqlite-wal").stat().st_size
+def killed(path: Path, write: Callable[[Store], object]) -> Path:
+    """A copy as a writer leaves it that is killed after `write`: the log is not written back."""
+    copy = path.parent / "killed" / path.name
+    copy.parent.mkdir()
+    with closing(Store(path)) as store:
+        write(store)
+        for file in path.parent.glob("runs.sqlite*"):
+            shutil.copyfile(file, copy.with_name(file.name))
+    assert copy.with_name("runs.sqlite-wal").stat().st_size
+    return copy
 
 
-def test_what_a_killed_writer_left_beside_it_goes_with_it(copied: Copied, tmp_path_factory: Any) -> None:
+def test_what_a_killed_writer_left_beside_it_goes_with_it(path: Path, opens: Opens) -> None:
     """SQLite would add the old write-ahead log to the new file, whose pages it knows nothing of."""
-    source, path = copied[0], tmp_path_factory.mktemp("killed") / "runs.sqlite"
-    killed(source, path, lambda store: store.rename(store.runs()[0].id, "another name"))
+    path = killed(path, lambda store: store.rename(store.runs()[0].id, "another name"))
     no_database(path)
-    moved = Store(path)
+    moved = opens(path)
     assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
     usable(moved)
     moved.close()
-    Store(path).close()
+    opens(path)
     assert len(aside(path)) == 1
 
 
-def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(copied: Copied, tmp_path_factory: Any) -> None:
-    (source, made), path = copied, tmp_path_factory.mktemp("killed") / "runs.sqlite"
-    late: dict[str, int] = {}
+def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(path: Path, made: Made) -> None:
+    late: Made = {}
 
     def write(store: Store) -> None:
         late[started(store, "late")] = EVENTS + 1
         store.record([batch(*late, *LONG, {"kind": "done", "step": EVENTS})])
 
-    killed(source, path, write)
+    path = killed(path, write)
     without_its_schema(path)
     assert opened(path, made | late) == RUNS + 1
 
 
-def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs.sqlite")
+def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path, store: Store) -> None:
     new(store)
     for file in tmp_path.glob("runs.sqlite*"):
         file.unlink()
     assert store.runs() == []
     usable(store)
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -311,16 +302,14 @@ def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
           for at in (16, 20, 30, 47, 59, 60, 63)),
     ],
 )  # fmt: skip
-def test_damage_anywhere(copied: Copied, spoil: Callable[[Path], None], least: int) -> None:
+def test_damage_anywhere(path: Path, made: Made, spoil: Callable[[Path], None], least: int) -> None:
     """Refused in words, then what is shown is whole or says that it is not."""
-    path, made = copied
     spoil(path)
     assert opened(path, made) >= least
 
 
-def test_a_run_from_a_file_is_kept_whole(copied: Copied) -> None:
+def test_a_run_from_a_file_is_kept_whole(path: Path, opens: Opens) -> None:
     """Its last event says that it was imported; one that never began has no other."""
-    path, _ = copied
     store = Store(path)
     record, attempts = store.runs()[0], store.attempts(store.runs()[0].id)
     for attempt, state in ((1, "done"), (0, "lost")):
@@ -333,30 +322,28 @@ def test_a_run_from_a_file_is_kept_whole(copied: Copied) -> None:
     store.close()
     changed_by("PRAGMA wal_checkpoint(TRUNCATE)")(path)
     without_its_schema(path)
-    again = Store(path)
+    again = opens(path)
     assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
-    again.close()
 
 
 class TestBackup:
     @pytest.fixture
-    def backed_up(self, copied: Copied) -> Copied:
-        path, made = copied
+    def path(self, path: Path, made: Made) -> Path:
+        """With a backup."""
         store = Store(path)
         store.rename(next(iter(made)), "another")
         store.close()
-        return copied
+        return path
 
     @pytest.mark.parametrize("spoil", [no_database, truncated, lambda path: path.write_bytes(b"")])
     @pytest.mark.one_of(3)
-    def test_what_cannot_be_read_is_taken_from_it(self, backed_up: Copied, spoil: Callable[[Path], None]) -> None:
-        path, made = backed_up
+    def test_what_cannot_be_read_is_taken_from_it(self, path: Path, made: Made, spoil: Callable[[Path], None]) -> None:
         assert stat.S_IMODE(backup_of(path).stat().st_mode) == 0o600
         assert not list(path.parent.glob("runs-backup-*"))
         spoil(path)
         assert opened(path, made) == RUNS
 
-    def test_a_run_that_may_have_gone_on_since_claims_nothing(self, tmp_path: Path) -> None:
+    def test_a_run_that_may_have_gone_on_since_claims_nothing(self, tmp_path: Path, opens: Opens) -> None:
         """Charges that came after the backup are in no file any more."""
         path = tmp_path / "runs.sqlite"
         store = Store(path)
@@ -368,15 +355,13 @@ class TestBackup:
         store.close()
         backup_of(path).write_bytes(backup)  # as where the program was killed
         path.write_bytes(b"")
-        again = Store(path)
+        again = opens(path)
         assert {run.id for run in again.runs()} == {going, waiting}
         for record in again.runs():
             assert (record.state, record.summary, again.events(record.id)) == ("lost", {}, [])
             assert "not known" in record.reason
-        again.close()
 
-    def test_a_damaged_file_replaces_no_backup(self, backed_up: Copied) -> None:
-        path, made = backed_up
+    def test_a_damaged_file_replaces_no_backup(self, path: Path, made: Made) -> None:
         good = backup_of(path).read_bytes()
         store = Store(path)
         store.runs()
@@ -388,8 +373,8 @@ class TestBackup:
         store.close()
         assert opened(path, made) == RUNS
 
-    def test_what_was_removed_for_good_is_in_no_backup(self, backed_up: Copied) -> None:
-        path, run = backed_up[0], next(iter(backed_up[1]))
+    def test_what_was_removed_for_good_is_in_no_backup(self, path: Path, made: Made) -> None:
+        run = next(iter(made))
         store = Store(path)
         store.delete(run)
         store.purge(run)
@@ -398,25 +383,22 @@ class TestBackup:
         assert run.encode() not in backup_of(path).read_bytes()
 
     def test_it_is_made_once_nothing_is_written_for_a_while(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("dpviz.runs.store.file.QUIET", 0.1)
-        store = Store(tmp_path / "runs.sqlite")
         store.heartbeat("me", this_process())
         assert store.file._backup is None, "engines write this every few seconds"
         new(store)
-        until(backup_of(tmp_path / "runs.sqlite").exists)
-        store.close()
+        until(backup_of(store.file.path).exists)
 
 
-def test_an_empty_file_beside_weights_is_told(tmp_path: Path) -> None:
+def test_an_empty_file_beside_weights_is_told(tmp_path: Path, opens: Opens) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "7.pt").write_bytes(b"parameters")
     (tmp_path / "runs.sqlite").touch()
-    store = Store(tmp_path / "runs.sqlite")
+    store = opens(tmp_path / "runs.sqlite")
     assert "is empty, though weights" in store.notice
     usable(store)
-    store.close()
 
 
 @pytest.mark.parametrize("name", ["runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"])
@@ -429,9 +411,8 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, name: str, make: Cal
     assert isinstance(error, StoreError)
 
 
-def test_pipes_beside_the_store(tmp_path: Path, copied: Copied) -> None:
+def test_pipes_beside_the_store(tmp_path: Path, path: Path, made: Made) -> None:
     """A note, a backup and logs that are pipes hold nobody up."""
-    path, made = copied
     os.mkfifo(tmp_path / f"{PREFIX}2026.txt")
     os.mkfifo(backup_of(path))
     flipped_byte(1, HEADER, 4096)(path)

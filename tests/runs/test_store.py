@@ -6,70 +6,18 @@ import json
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dpviz.runs.engine import Engine
 from dpviz.runs.processes import Process, this_process
-from dpviz.runs.store import jsontext
 from dpviz.runs.store.folders import home, private_file
-from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, RunRecord, StoreError, new_id
+from dpviz.runs.store.records import ACTIVE, StoreError, new_id
 from dpviz.runs.store.store import KEPT, Store, moment, open_store
-from tests.runs.conftest import HERE, kill
-
-OWNER = "me"
-SETTINGS = {"a": [1, 2.5, None]}
-
-
-def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
-    return store.create(target="m:f", settings=SETTINGS, options={}, name=name, owner=owner)
-
-
-def started(store: Store, name: str = "", settings: Any = None, options: Any = None) -> str:
-    chosen = {"settings": settings or SETTINGS, "options": options or {}}
-    run = store.create(target="m:f", **chosen, name=name, owner=OWNER).id
-    assert store.claim(OWNER, None, 100) is not None
-    return run
-
-
-def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
-    return tuple(
-        EventRow(seq, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
-        for seq, e in enumerate(events, first)
-    )
-
-
-def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Delivery:
-    return Delivery(run, execution, this_process().to_json(), rows(events, first), time.time())
-
-
-def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
-    return [{"kind": "step", "step": start + i, "loss": float(i)} for i in range(count)]
-
-
-def at_once(*acts: Callable[[], object]) -> list[BaseException]:
-    """Each in a thread of its own; what they raised."""
-    errors: list[BaseException] = []
-
-    def guarded(act: Callable[[], object]) -> None:
-        try:
-            act()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120.0)
-        assert not thread.is_alive()
-    return errors
+from tests.runs.conftest import HERE, OWNER, Opens, at_once, batch, kill, new, started, steps
 
 
 class TestRuns:
@@ -120,8 +68,7 @@ class TestRuns:
         with pytest.raises(KeyError):
             store.set_desired("x", "stop")
 
-    def test_desired_states(self, store: Store) -> None:
-        run = started(store)
+    def test_desired_states(self, store: Store, run: str) -> None:
         assert store.set_desired(run, "pause", single_steps=2).granted == 2
         record = store.set_desired(run, "pause", single_steps=1)
         assert (record.desired, record.granted, record.state) == ("pause", 3, "running")
@@ -130,8 +77,7 @@ class TestRuns:
         record = store.set_desired(new(store).id, "stop")
         assert (record.state, record.ended is None) == ("stopped", False)
 
-    def test_delete_and_undo(self, store: Store) -> None:
-        run = started(store)
+    def test_delete_and_undo(self, store: Store, run: str) -> None:
         with pytest.raises(ValueError, match="it is running: stop it"):
             store.delete(run)
         store.record([batch(run, *steps(3), {"kind": "done", "step": 3})])
@@ -149,16 +95,14 @@ class TestRuns:
 
 
 class TestEvents:
-    def test_twice_is_once(self, store: Store) -> None:
-        run = started(store)
+    def test_twice_is_once(self, store: Store, run: str) -> None:
         whole = batch(run, *steps(5))
         store.record([whole, whole])
         store.record([batch(run, *steps(3, 4), first=3), whole])
         assert [event.seq for event in store.events(run)] == list(range(6))
         assert (store.run(run).steps, store.run(run).attempt) == (6, 1)
 
-    def test_news(self, store: Store) -> None:
-        run = started(store)
+    def test_news(self, store: Store, run: str) -> None:
         assert store.events_since(run) == (0, [], -1)
         control = [{"kind": "control", "step": 5, "state": state} for state in ("paused", "running")]
         store.record([batch(run, *steps(5), control[0])])
@@ -171,8 +115,7 @@ class TestEvents:
         store.record([batch(run, control[1], first=6)])
         assert store.run(run).state == "running"
 
-    def test_only_the_latest_attempt_is_shown(self, store: Store) -> None:
-        run = started(store)
+    def test_only_the_latest_attempt_is_shown(self, store: Store, run: str) -> None:
         store.record([batch(run, *steps(5))])
         store.record([batch(run, execution="two"), batch(run, *steps(2), execution="two")])
         record = store.run(run)
@@ -191,8 +134,7 @@ class TestEvents:
         assert (store.run(run).state, store.run(run).attempt, store.run(run).steps) == ("done", 2, 3)
 
     @pytest.mark.parametrize("kind", ["done", "stopped", "failed"])
-    def test_the_last_event_ends_the_run(self, store: Store, kind: str) -> None:
-        run = started(store)
+    def test_the_last_event_ends_the_run(self, store: Store, run: str, kind: str) -> None:
         store.record([batch(run, *steps(1), {"kind": kind, "step": 1, "text": "why", "loss": float("nan")})])
         record = store.run(run)
         assert (record.state, record.reason) == (kind, "why")
@@ -201,8 +143,7 @@ class TestEvents:
         assert record.ended is not None
         assert store.attempts(run)[0]["outcome"] == kind
 
-    def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: Store) -> None:
-        run = started(store)
+    def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: Store, run: str) -> None:
         store.record([batch(run, *steps(1))])
         store.change_state(run, "lost", "host", only=ACTIVE)
         store.record([batch(run, *steps(1, 2), first=1)])
@@ -212,11 +153,9 @@ class TestEvents:
 
 
 WRITER = """
-import sys
 from pathlib import Path
-sys.path.insert(0, {root!r})
 from dpviz.runs.store.store import Store
-from tests.runs.test_store import batch, steps
+from tests.runs.conftest import batch, steps
 store = Store(Path({path!r}))
 print("ready", flush=True)
 for i in range({batches}):
@@ -226,9 +165,8 @@ for i in range({batches}):
 
 
 def writer(store: Store, run: str, batches: int, execution: str = "one") -> subprocess.Popen[str]:
-    root = HERE.parents[1]
-    script = WRITER.format(root=str(root), path=store.place, run=run, batches=batches, execution=execution)
-    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
+    script = WRITER.format(path=store.place, run=run, batches=batches, execution=execution)
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1])
 
 
 class TestManyHands:
@@ -305,9 +243,8 @@ class TestManyHands:
 
 
 class TestTrouble:
-    def test_a_full_disk(self, store: Store) -> None:
+    def test_a_full_disk(self, store: Store, run: str) -> None:
         """Said with the file's name; all that was stored before is there, and it goes on once there is room."""
-        run = started(store)
         store.record([batch(run, *steps(50))])
         with store.file.connection() as db:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
@@ -394,7 +331,7 @@ def test_another_machine_or_another_boot_goes_by_the_wall_but_never_back(monkeyp
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_a_format_before(store: Store, version: int) -> None:
+def test_a_store_of_a_format_before(store: Store, version: int, opens: Opens) -> None:
     """It gets the columns, and keeps what it holds."""
     run = started(store, "kept")
     store.record([batch(run, *steps(3))])
@@ -412,9 +349,8 @@ def test_a_store_of_a_format_before(store: Store, version: int) -> None:
         assert [(record.name, record.steps, record.state) for record in later.runs()] == [("kept", 3, "running")]
         later.record([batch(run, *steps(1, 4), first=3)] if again else [])
         later.close()
-    last = Store(store.file.path)
+    last = opens(store.file.path)
     assert (len(last.events(run)), last.notice) == (4, "")
-    last.close()
 
 
 def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.store.store import Store
-from dpviz.runs.views import Columns, Live, RunView, decode_mechanisms, view_of
-from tests.runs.test_store import at_once, batch, started, steps
+from dpviz.runs.views import Columns, Live, decode_mechanisms, view_of
+from tests.runs.conftest import at_once, batch, started, steps
 
 
 def stretch(first: int, losses: list[float | None], mechanisms: list[list[float]], **more: Any) -> dict[str, Any]:
@@ -33,15 +34,6 @@ def event(data: dict[str, Any], seq: int = 0) -> Event:
 
 
 class TestColumns:
-    @given(st.lists(st.integers(0, 90), min_size=1, max_size=12))
-    def test_grows_like_a_list(self, counts: list[int]) -> None:
-        table, expected = Columns(), []
-        for count in counts:
-            fresh = [float(len(expected) + i) for i in range(count)]
-            expected += fresh
-            table.extend(count, {"x": fresh})
-        assert table.arrays()["x"].tolist() == expected
-
     def test_what_was_handed_out_stays(self) -> None:
         table = Columns()
         table.extend(60, {"x": list(range(60))})
@@ -104,16 +96,19 @@ def test_a_whole_run() -> None:
 
 
 class TestLive:
-    def test_only_what_is_new_is_read(self, store: Store, reads: list[int]) -> None:
-        run, live = started(store), Live(store, max_age=0.0)
+    @pytest.fixture
+    def live(self, store: Store) -> Live:
+        return Live(store, max_age=0.0)
+
+    def test_only_what_is_new_is_read(self, store: Store, run: str, live: Live, reads: list[int]) -> None:
         for i in range(5):
             store.record([batch(run, *steps(100, 1 + 100 * i), first=100 * i)])
             reads.clear()
-            assert live.look(run).steps["step"].size == 100 * (i + 1)
+            assert live.look(run).steps["step"].tolist() == list(range(1, 101 + 100 * i))
             assert sum(reads) == 103  # the run twice, its attempt's number, and the new events
 
-    def test_twenty_watchers_read_events_as_one_does(self, store: Store, reads: list[int]) -> None:
-        run, live = started(store), Live(store, max_age=60.0)
+    def test_twenty_watchers_read_events_as_one_does(self, store: Store, run: str, reads: list[int]) -> None:
+        live = Live(store, max_age=60.0)
         store.record([batch(run, *steps(1000))])
         reads.clear()
         seen: list[int] = []
@@ -127,9 +122,10 @@ class TestLive:
         assert seen == [1000] * 400
         assert sum(reads) == 1000 + 400 + 2  # each look reads the run alone
 
-    def test_nobody_waits_for_what_another_reads(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nobody_waits_for_what_another_reads(
+        self, store: Store, run: str, live: Live, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """While one thread reads on, others see what was read before; a state that is new to them they wait for."""
-        run, live = started(store), Live(store, max_age=0.0)
         store.record([batch(run, *steps(3))])
         live.look(run)
         reading, go_on = threading.Event(), threading.Event()
@@ -142,23 +138,16 @@ class TestLive:
 
         monkeypatch.setattr(store, "events_since", slowly)
         store.record([batch(run, *steps(2, 4), first=3)])
-        first = threading.Thread(target=live.look, args=(run,))
-        first.start()
-        assert reading.wait(60.0)
-        views: list[RunView] = []
-        second = threading.Thread(target=lambda: views.append(live.look(run)), daemon=True)
-        second.start()
-        second.join(5.0)
-        assert [view.steps["step"].size for view in views] == [3]
-        store.set_desired(run, "pause")
-        third = threading.Thread(target=lambda: views.append(live.look(run)), daemon=True)
-        third.start()
-        third.join(0.2)
-        assert third.is_alive()
-        go_on.set()
-        for thread in (first, third):
-            thread.join()
-        assert views[1].record.desired == "pause"
+        with ThreadPoolExecutor(3) as pool:
+            pool.submit(live.look, run)
+            assert reading.wait(60.0)
+            assert pool.submit(live.look, run).result(5.0).steps["step"].size == 3
+            store.set_desired(run, "pause")
+            third = pool.submit(live.look, run)
+            time.sleep(0.2)
+            assert not third.done()
+            go_on.set()
+            assert third.result(60.0).record.desired == "pause"
         assert live.look(run).steps["step"].size == 5
 
     def test_what_is_clicked_while_another_reads_is_seen_at_once(
@@ -185,8 +174,7 @@ class TestLive:
         live.look(run)
         assert len(reads) == 1  # nothing is new: what was read still holds
 
-    def test_a_new_attempt_starts_anew(self, store: Store) -> None:
-        run, live = started(store), Live(store, max_age=0.0)
+    def test_a_new_attempt_starts_anew(self, store: Store, run: str, live: Live) -> None:
         store.record([batch(run, {"kind": "started", "old": True}, *steps(9, 1))])
         first = live.look(run)
         store.record([batch(run, *steps(2), execution="two")])
@@ -194,20 +182,18 @@ class TestLive:
         assert (view.steps["step"].tolist(), view.started, view.record.restarts) == ([1.0, 2.0], {}, 1)
         assert first.steps["step"].size == 9
 
-    def test_ended_says_all(self, store: Store) -> None:
+    def test_ended_says_all(self, store: Store, run: str, live: Live) -> None:
         """A view whose record has ended has all events."""
-        run, live = started(store), Live(store, max_age=0.0)
 
         def write() -> None:
             for i in range(50):
                 store.record([batch(run, *steps(5, 1 + 5 * i), first=5 * i)])
             store.record([batch(run, {"kind": "done", "step": 250}, first=250)])
 
-        writer = threading.Thread(target=write)
-        writer.start()
-        while not (view := live.look(run)).record.over:
-            pass
-        writer.join()
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(write)
+            while not (view := live.look(run)).record.over:
+                assert not written.done() or written.exception() is None
         assert view.steps["step"].size == 250
         assert view.final["kind"] == "done"
 

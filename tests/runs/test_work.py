@@ -1,36 +1,28 @@
-"""The worker's side without a worker: events numbered and sent, desired states obeyed, one final event."""
+"""From the worker to the store: events numbered and sent, desired states obeyed, one final event; all are collected."""
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import threading
 import time
+import zlib
+from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from dpviz.runs import work
+from dpviz.runs import collector, work
+from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import EventRow
+from dpviz.runs.store.records import Delivery, EventRow
+from dpviz.runs.store.store import Store
 from dpviz.runs.work import AskedControl, NotRecorded, Sender, call
-from tests.runs.conftest import HERE
+from tests.runs.conftest import HERE, FullDisk, batch, started, steps, until
 
 MISSING = "Expected target='fake_training:missing' to be the name of a function, as in 'module:function'."
-
-
-class DesiredStates:
-    """Stands for the scheduler."""
-
-    def __init__(self, desired: str = "go", granted: int = 0) -> None:
-        self.now: Any = (desired, granted)
-        self.asked = 0
-
-    def __call__(self) -> tuple[str, int]:
-        self.asked += 1
-        if isinstance(self.now, Exception):
-            raise self.now
-        return self.now
 
 
 @pytest.fixture
@@ -118,7 +110,7 @@ class TestSender:
         sent: list[EventRow] = []
         sender = Sender(sent.extend)
         sender._over = True  # its own thread sends nothing more
-        control = AskedControl(DesiredStates("pause"), sender.emit, sender.flush)
+        control = AskedControl(lambda: ("pause", 0), sender.emit, sender.flush)
         assert control.poll() == "pause"
         assert [row.kind for row in sent] == ["control"]
         sender.close()
@@ -144,10 +136,11 @@ class TestControl:
         ],
     )
     def test_what_it_says(self, moves: list[tuple[Any, str]], said: str) -> None:
-        desired_states, states = DesiredStates(*moves[0][0]), []
-        control = AskedControl(desired_states, lambda event: states.append(event["state"]))
+        states: list[str] = []
+        scheduler = Mock(return_value=moves[0][0])
+        control = AskedControl(scheduler, lambda event: states.append(event["state"]))
         for now, answers in moves:
-            desired_states.now = now
+            scheduler.side_effect = itertools.repeat(now)
             assert [control.poll() for _ in answers.split()] == answers.split()
         assert states == said.split()
 
@@ -155,7 +148,7 @@ class TestControl:
 class TestCall:
     def run(self, target: str, **options: Any) -> list[dict[str, Any]]:
         sender = Sender(lambda rows: None)
-        call(target, {"steps": 2}, options, sender, AskedControl(DesiredStates(), sender.emit))
+        call(target, {"steps": 2}, options, sender, AskedControl(lambda: ("go", 0), sender.emit))
         sender.close()
         return [jsontext.read(row.text) for row in sender.rows]
 
@@ -167,11 +160,7 @@ class TestCall:
             ("breaking", "failed", "RuntimeError: out of luck"),
             ("silent", "done", ""),
             ("failing_in_words", "failed", "in its own words"),
-            (
-                "missing",
-                "failed",
-                "Expected target='fake_training:missing' to be the name of a function, as in 'module:function'.",
-            ),
+            ("missing", "failed", MISSING),
             ("unavailable", "failed", "The digits are not here."),  # our own errors speak without their type's name
         ],
     )
@@ -188,3 +177,95 @@ def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)
     assert loaded.stdout.strip() == "[]", loaded.stderr
+
+
+# The collector while the store, or Dask, is in trouble.
+
+
+Heard = dict[str, list[Any]]
+
+
+def text(one: Delivery) -> str:
+    return jsontext.write(
+        {"run": one.run, "execution": one.execution, "worker": one.worker, "begun": one.begun, "rows": one.rows}
+    )
+
+
+def end_of(run: str, status: str, *, result: Any = None, error: Exception | None = None) -> EndedFuture:
+    """With as much of Dask's future as the collector uses."""
+    return EndedFuture(run, Mock(status=status, **{"result.return_value": result, "exception.return_value": error}))
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return {"on_batch": [], "on_end": [], "on_trouble": []}
+
+
+@pytest.fixture
+def writing(store: Store, heard: Heard) -> Iterator[Collector]:
+    made = Collector(store, **{name: told.append for name, told in heard.items()})
+    yield made
+    made.close()
+
+
+def test_gaps_are_filled_from_the_result(store: Store, run: str, writing: Collector, heard: Heard) -> None:
+    """What has no place is not told: whoever waits to hear of it must not go on."""
+    whole = batch(run, *steps(10), {"kind": "done", "step": 10})
+    for one in (batch("gone", *steps(3)), batch(run, *steps(3)), batch(run, {"kind": "done", "step": 10}, first=10)):
+        writing.put(text(one))
+    end = end_of(run, "finished", result=zlib.compress(text(whole).encode()))
+    writing.put(end)
+    until(lambda: heard["on_end"] == [run])
+    assert [event.seq for event in store.events(run)] == list(range(11))
+    assert store.run(run).state == "done"
+    end.future.release.assert_called()
+    assert [one.run for one in heard["on_batch"]] == [run, run]
+
+
+def test_a_task_that_dask_gave_up(
+    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written as soon as there is room."""
+
+    class KilledWorker(Exception):
+        pass
+
+    monkeypatch.setattr(collector, "RETRY", 0.02)
+    runs, disk = [started(store) for _ in range(4)], FullDisk(monkeypatch, "change_state")
+    store.record([batch(runs[3], *steps(2))])
+    writing.put(end_of(runs[0], "error", error=KilledWorker()))
+    writing.put(end_of(runs[1], "error", error=OSError("no")))
+    for run in runs[2:]:  # the first had not begun: it waits for other workers
+        writing.put(end_of(run, "cancelled"))
+    until(lambda: disk.calls > 2)
+    assert heard["on_end"] == []
+    disk.free()
+    until(lambda: heard["on_end"] == runs)
+    records = [store.run(run) for run in runs]
+    assert [record.state for record in records] == ["failed", "failed", "queued", "lost"]
+    assert "died twice" in records[0].reason
+    assert records[1].reason == "OSError: no"
+
+
+def test_nothing_is_thrown_away_while_the_disk_is_full(
+    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "RETRY", 0.02)
+    monkeypatch.setattr(collector, "PATIENCE", 0.1)
+    run, disk = started(store), FullDisk(monkeypatch)
+    for i in range(5):
+        writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
+    ending = Collector(store, **dict.fromkeys(heard, lambda _: None))
+    ending.put(text(batch(run, *steps(10))))
+    until(lambda: ending.trouble)
+    ending.close()
+    assert not ending._thread.is_alive(), "it ends also while nothing can be written"
+    until(lambda: heard["on_trouble"] == ["the disk is full"])
+    until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
+    assert store.run(run).steps == 0
+    time.sleep(0.1)
+    disk.free()
+    until(lambda: store.run(run).steps == 50)
+    until(lambda: heard["on_trouble"] == ["the disk is full", ""])
+    assert writing.trouble == ""
+    assert [event.seq for event in store.events(run)] == list(range(50))
