@@ -676,7 +676,7 @@ FAULTS = (
         "dpviz/accounting/adaptive/policies.py",
         "max(round(sigma - self.step, 9), self.start.noise_multiplier)",
         "round(sigma - self.step, 9)",
-        "tests/accounting/test_policies.py::TestRules::test_noise_rises_with_significant_rises_only",
+        "tests/accounting/test_policies.py::TestRules::test_significant_rises_decide",
     ),
     Fault(
         "a solved σ is rounded down",

@@ -30,8 +30,7 @@ from dpviz.accounting.bayesian.accountant import (
 )
 from dpviz.accounting.bayesian.costs import FIRST_ORDERS, Estimator, psi, step_costs
 from dpviz.accounting.bayesian.pool import _ENDS, Pool
-from tests.accounting.references import sample_moments, step_moment
-from tests.accounting.references import sample_moments as direct
+from tests.accounting.references import geometric, sample_moments, step_moment
 from tests.accounting.slow_pool import slow_pool_cost
 
 PLAIN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "delta_mu": 1e-5}
@@ -69,33 +68,18 @@ def test_estimator_to_eleven_digits(size: int, steps: int) -> None:
         for order in (1, 16):
             for failure in (1e-15, 0.01):
                 truth = mp_cost(distances, 3.0, 0.02, steps, order, failure)
-                (found,) = bayesian_cost(
-                    distances,
-                    noise_std=3.0,
-                    sample_rate=0.02,
-                    total_steps=steps,
-                    orders=[order],
-                    estimator_failure=failure,
-                )
-                assert found == pytest.approx(float(truth), rel=1e-11)
+                known = {"noise_std": 3.0, "sample_rate": 0.02, "total_steps": steps, "estimator_failure": failure}
+                assert bayesian_cost(distances, orders=[order], **known) == pytest.approx([float(truth)], rel=1e-11)
 
 
 def test_epsilon_from_its_formula() -> None:
     distances = np.random.default_rng(8).random(30)
-    cost = bayesian_cost(
-        distances, noise_std=2.0, sample_rate=0.1, total_steps=500, orders=range(1, 33), estimator_failure=1e-10
-    )
+    known = {"noise_std": 2.0, "sample_rate": 0.1, "estimator_failure": 1e-10}
+    cost = bayesian_cost(distances, total_steps=500, orders=range(1, 33), **known)
     by_hand = min((500 * c - math.log(1e-6 - 7e-10)) / order for order, c in enumerate(cost, start=1))
-    found = bayesian_epsilon(
-        distances,
-        noise_std=2.0,
-        sample_rate=0.1,
-        steps=500,
-        delta_mu=1e-6,
-        estimator_failure=1e-10,
-        estimates=7,
+    assert bayesian_epsilon(distances, steps=500, delta_mu=1e-6, estimates=7, **known) == pytest.approx(
+        by_hand, rel=1e-13
     )
-    assert found == pytest.approx(by_hand, rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -129,32 +113,6 @@ def test_both_readings() -> None:
     by_hand = ((steps[:, None] * cost - math.log(1e-5 - 1e-15)) / np.arange(1, 33)).min(axis=1)
     assert running.epsilon == pytest.approx(by_hand, rel=1e-3)
     assert (running.epsilon >= by_hand * (1 - 1e-3)).all()
-
-
-@given(
-    seed=st.integers(0, 1000),
-    size=st.integers(2, 200),
-    std=st.floats(0.3, 30),
-    rate=st.floats(1e-5, 0.9),
-    steps=st.integers(1, 10**7),
-    delta=st.floats(1e-12, 0.1),
-    factor=st.floats(1, 10),
-)
-@settings(max_examples=50, deadline=None)
-def test_monotone(seed: int, size: int, std: float, rate: float, steps: int, delta: float, factor: float) -> None:
-    distances = np.random.default_rng(seed).weibull(1.0, size)
-
-    def epsilon(**changed: Any) -> float:
-        values = {"noise_std": std, "sample_rate": rate, "steps": steps, "delta_mu": delta, "distances": distances}
-        return float(bayesian_epsilon(**{**values, **changed}))
-
-    here, slack = epsilon(), 1 + 1e-11
-    assert epsilon(steps=math.ceil(steps * factor)) * slack >= here
-    assert epsilon(noise_std=std * factor) <= here * slack
-    assert epsilon(delta_mu=delta * factor) <= here * slack if delta * factor < 1 else True
-    assert epsilon(sample_rate=rate / factor) <= here * slack
-    assert epsilon(distances=distances * factor) * slack >= here
-    assert epsilon(orders=range(1, 65)) <= here * slack
 
 
 def test_orders_floor_and_grid_end() -> None:
@@ -203,12 +161,10 @@ def test_many_rows_are_the_same_as_one_by_one() -> None:
         assert together[i] == pytest.approx([psi_of(u[i], 3, 0.02), psi_of(u[i], 32, 0.02)], rel=1e-14)
 
 
-@given(
-    u=st.lists(st.floats(0, 100), min_size=3, max_size=3, unique=True),
-    order=st.integers(1, 40),
-    rate=st.floats(0, 1),
-    divergence=st.sampled_from(["left", "printed"]),
-)
+three = st.lists(st.floats(0, 100), min_size=3, max_size=3, unique=True)
+
+
+@given(three, st.integers(1, 40), st.floats(0, 1), st.sampled_from(["left", "printed"]))
 @settings(max_examples=200, deadline=None)
 def test_increasing_and_convex_in_u(u: list[float], order: int, rate: float, divergence: str) -> None:
     a, b, c = sorted(u)
@@ -221,56 +177,45 @@ def test_increasing_and_convex_in_u(u: list[float], order: int, rate: float, div
 Array = npt.NDArray[np.float64]
 
 
+FAMILIES: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "weibull": lambda rng, size: rng.weibull(0.5, size),
+    "clipped": lambda rng, size: np.minimum(rng.weibull(0.5, size), 0.7),
+    "light": lambda rng, size: rng.weibull(3.0, size),
+    "half-normal": lambda rng, size: np.abs(rng.normal(size=size)),
+    "uniform": lambda rng, size: rng.random(size),
+    "far from zero": lambda rng, size: 5 + rng.normal(size=size) / 10,
+    "nearly equal": lambda rng, size: 1 + 1e-9 * rng.random(size),
+    "two humps": lambda rng, size: rng.beta(0.05, 0.05, size),
+    "mostly zero": lambda rng, size: np.where(rng.random(size) < 0.9, 0.0, rng.random(size)),
+    "one far out": lambda rng, size: np.append(rng.random(size - 1), 3.0),
+}
+
+
 def draw(family: str, size: int, seed: int) -> Array:
-    rng = np.random.default_rng(seed)
-    return {
-        "weibull": lambda: rng.weibull(0.5, size),
-        "clipped": lambda: np.minimum(rng.weibull(0.5, size), 0.7),
-        "half-normal": lambda: np.abs(rng.normal(size=size)),
-        "uniform": lambda: rng.random(size),
-        "far from zero": lambda: 5 + rng.normal(size=size) / 10,
-        "nearly equal": lambda: 1 + 1e-9 * rng.random(size),
-        "two humps": lambda: rng.beta(0.05, 0.05, size),
-        "mostly zero": lambda: np.where(rng.random(size) < 0.9, 0.0, rng.random(size)),
-        "one far out": lambda: np.append(rng.random(size - 1), 3.0),
-    }[family]()
+    return FAMILIES[family](np.random.default_rng(seed), size)
 
 
-FAMILIES = (
-    "weibull",
-    "clipped",
-    "half-normal",
-    "uniform",
-    "far from zero",
-    "nearly equal",
-    "two humps",
-    "mostly zero",
-    "one far out",
+def samples(least: int, most: int) -> st.SearchStrategy[Array]:
+    return st.builds(draw, st.sampled_from(sorted(FAMILIES)), st.integers(least, most), st.integers(0, 2**31))
+
+
+run_lengths = geometric(1.0, 1e9).map(round)
+failures_and_deltas = st.sampled_from(
+    [(failure, delta) for failure in (1e-15, 1e-3, 0.5) for delta in (0.99, 0.1, 1e-5, 1e-12) if delta > failure]
 )
 
 
-@given(
-    family=st.sampled_from(FAMILIES),
-    seed=st.integers(0, 2**31),
-    size=st.integers(2001, 6000),
-    std=st.floats(-2, 3).map(lambda x: 10.0**x),
-    rate=st.floats(-9, 0).map(lambda x: 10.0**x),
-    steps=st.floats(0, 9).map(lambda x: round(10.0**x)),
-    delta=st.sampled_from([0.99, 0.1, 1e-5, 1e-12]),
-    failure=st.sampled_from([1e-15, 1e-3, 0.5]),
-)
+@given(samples(2001, 6000), geometric(0.01, 1000.0), geometric(1e-9, 1.0), run_lengths, failures_and_deltas)
 @settings(max_examples=100, deadline=None)
 def test_never_below_and_within_a_thousandth(
-    family: str, seed: int, size: int, std: float, rate: float, steps: int, delta: float, failure: float
+    distances: Array, std: float, rate: float, steps: int, both: tuple[float, float]
 ) -> None:
-    if delta <= failure:
-        failure = 1e-15
-    distances = draw(family, size, seed)
+    failure, delta = both
     orders = np.array([1.0, 2, 5, 16, 32])
-    moments = direct(distances, std, rate, steps, orders, failure)
+    moments = sample_moments(distances, std, rate, steps, orders, failure)
     truth = ((moments - math.log(delta - failure)) / orders).min()
     common = {"noise_std": std, "sample_rate": rate, "estimator_failure": failure, "orders": orders}
-    found = bayesian_epsilon(distances, steps=steps, delta_mu=delta, **common)
+    found = bayesian_epsilon(distances, steps=[1, steps], delta_mu=delta, **common)[1]
     assert truth * (1 - 1e-12) <= found <= truth * 1.001
     cost = bayesian_cost(distances, total_steps=steps, **common)
     # below 1e-300 costs are subnormal numbers, which hold no twelve digits
@@ -278,29 +223,12 @@ def test_never_below_and_within_a_thousandth(
     assert (cost <= moments / steps * (1.001 + 1e-11) + 1e-300).all()
 
 
-def test_large_sample_over_all_steps() -> None:
-    steps = np.geomspace(1, 1e9, 7).round()
-    orders = np.array([1.0, 4, 16, 32])
-    for family in ("clipped", "two humps", "uniform"):
-        distances = draw(family, 50_000, 3)
-        found = bayesian_epsilon(distances, noise_std=4.0, sample_rate=0.01, steps=steps, delta_mu=1e-5, orders=orders)
-        for one, epsilon in zip(steps, found, strict=True):
-            truth = ((direct(distances, 4.0, 0.01, one, orders, 1e-15) - math.log(1e-5 - 1e-15)) / orders).min()
-            assert truth * (1 - 1e-12) <= epsilon <= truth * 1.001
-
-
-@given(
-    family=st.sampled_from(FAMILIES),
-    seed=st.integers(0, 2**31),
-    steps=st.floats(0, 9).map(lambda x: round(10.0**x)),
-    order=st.integers(1, 64),
-)
+@given(samples(3000, 3000), run_lengths, st.integers(1, 64))
 @settings(max_examples=60, deadline=None)
-def test_every_level_bounds_the_truth_from_both_sides(family: str, seed: int, steps: int, order: int) -> None:
-    distances = draw(family, 3000, seed)
+def test_every_level_bounds_the_truth_from_both_sides(distances: Array, steps: int, order: int) -> None:
     tau = float(student.isf(1e-15, 2999)) / math.sqrt(2999)
     estimator = Estimator((distances / 2.0) ** 2, np.array([order]), 0.05, tau, "left")
-    (truth,) = direct(distances, 2.0, 0.05, steps, np.array([float(order)]), 1e-15)
+    (truth,) = sample_moments(distances, 2.0, 0.05, steps, np.array([float(order)]), 1e-15)
     assert estimator.counts == (64, 512, None)
     for level in range(estimator.last + 1):
         (found,) = estimator.log_means(np.array([float(steps)]), np.array([0]), level)
@@ -325,70 +253,50 @@ def test_tail_against_its_definition(size: int, steps: int) -> None:
 SETTING: dict[str, Any] = {"noise_std": 1.0, "sample_rate": 0.05, "total_steps": 200, "orders": (1, 2, 3, 5, 8)}
 
 
-def two_point(size: int, rng: np.random.Generator) -> Array:
-    return (rng.random(size) < 1e-3).astype(float)
+# A band of one side fears the coin most: an atom at zero of about the mass that m draws cannot exclude.
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "two points": lambda rng, size: (rng.random(size) < 1e-3).astype(float),
+    "clipped Weibull": lambda rng, size: np.minimum(rng.weibull(0.5, size) / 8.0, 1.0),
+    "uniform": FAMILIES["uniform"],
+    "point": lambda rng, size: np.full(size, 0.3),
+    "coin": lambda rng, size: (rng.random(size) < 0.05).astype(float),
+}
+ATOMS = {"two points": 1e-3, "coin": 0.05}  # P(d = 1), else d = 0
 
 
-def clipped_weibull(size: int, rng: np.random.Generator) -> Array:
-    return np.minimum(rng.weibull(0.5, size) / 8.0, 1.0)
-
-
-def uniform(size: int, rng: np.random.Generator) -> Array:
-    return rng.random(size)
-
-
-def point(size: int, rng: np.random.Generator) -> Array:
-    return np.full(size, 0.3)
-
-
-def coin(size: int, rng: np.random.Generator) -> Array:
-    """The one that a band of one side fears most: an atom at zero of about the mass that m draws cannot exclude."""
-    return (rng.random(size) < 0.05).astype(float)
-
-
-DISTRIBUTIONS = (two_point, clipped_weibull, uniform, point, coin)
-
-
-def true_cost(draw: Any) -> Array:
+def true_cost(name: str) -> Array:
     """T·c(λ, T) = ln E exp(Tψ(λ, d)), exactly or from quantiles of two million draws, of which it is a lower bound."""
-    if draw in (two_point, coin):
-        share = 1e-3 if draw is two_point else 0.05
-        values, masses = np.array([0.0, 1.0]), np.array([1.0 - share, share])
+    if name in ATOMS:
+        values, masses = np.array([0.0, 1.0]), np.array([1.0 - ATOMS[name], ATOMS[name]])
     else:
-        values = np.quantile(draw(2_000_000, np.random.default_rng(99)), np.arange(4000) / 4000)
+        values = np.quantile(DISTRIBUTIONS[name](np.random.default_rng(99), 2_000_000), np.arange(4000) / 4000)
         masses = np.full(values.size, 1.0 / values.size)
     grown = 200 * step_costs(values**2, np.array(SETTING["orders"]), 0.05)
     return np.asarray(grown[-1] + np.log(masses @ np.exp(grown - grown[-1])))
 
 
-def failures(draw: Any, size: int, failure: float, trials: int, *, certified: bool) -> float:
+def failures(name: str, size: int, failure: float, trials: int, **option: float) -> float:
     """Share of samples that give a cost below the true one at any order."""
-    truth, rng = true_cost(draw), np.random.default_rng(size)
-    option = {"largest_distance": 1.0} if certified else {}
-    below = [
-        (
-            200 * bayesian_cost(draw(size, rng), estimator_failure=failure, **SETTING, **option) < truth * (1 - 1e-9)
-        ).any()
-        for _ in range(trials)
-    ]
+    least, rng = true_cost(name) * (1 - 1e-9) / 200, np.random.default_rng(size)
+    known = SETTING | option | {"estimator_failure": failure}
+    below = [(bayesian_cost(DISTRIBUTIONS[name](rng, size), **known) < least).any() for _ in range(trials)]
     return float(np.mean(below))
 
 
 @pytest.mark.parametrize(("size", "wrong"), [(100, 0.85), (1000, 0.25)])
 def test_the_printed_estimate_is_too_low_far_more_often_than_it_says(size: int, wrong: float) -> None:
     """Why there is another bound: P(d = C) = 1e-3, γ = 0.01."""
-    assert failures(two_point, size, 0.01, 60, certified=False) > wrong
-    assert failures(two_point, size, 0.01, 60, certified=True) == 0.0
+    assert failures("two points", size, 0.01, 60) > wrong
+    assert failures("two points", size, 0.01, 60, largest_distance=1.0) == 0.0
 
 
-@pytest.mark.parametrize("draw", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("size", [20, 50, 1000])
 @pytest.mark.parametrize("failure", [0.5, 0.1, 0.01])
 @pytest.mark.one_of(5)
-def test_the_certified_bound_is_too_low_no_more_often_than_it_says(draw: Any, size: int, failure: float) -> None:
-    trials = 60
-    allowed = failure + 3.5 * math.sqrt(failure * (1 - failure) / trials)
-    assert failures(draw, size, failure, trials, certified=True) <= allowed
+def test_the_certified_bound_is_too_low_no_more_often_than_it_says(name: str, size: int, failure: float) -> None:
+    allowed = failure + 3.5 * math.sqrt(failure * (1 - failure) / 60)
+    assert failures(name, size, failure, 60, largest_distance=1.0) <= allowed
 
 
 @pytest.mark.parametrize("failure", [0.5, 0.1, 0.01])
@@ -424,7 +332,7 @@ def test_the_band_by_its_definitions(size: int, failure: float) -> None:
 @pytest.mark.parametrize("steps", [1, 200, 10**6])
 @pytest.mark.parametrize("reading", ["planned", "running"])
 def test_between_the_sample_s_own_mean_and_the_worst_case(size: int, steps: int, reading: str) -> None:
-    distances = clipped_weibull(size, np.random.default_rng(size))
+    distances = DISTRIBUTIONS["clipped Weibull"](np.random.default_rng(size), size)
     known = {"noise_std": 2.0, "sample_rate": 0.02, "steps": [1, steps], "delta_mu": 1e-5, "reading": reading}
     bound = bayesian_bound(distances, largest_distance=1.0, **known)
     worst = bayesian_bound([1.0, 1.0], **(known | {"estimator_failure": 1e-300}))
@@ -443,7 +351,7 @@ def test_between_the_sample_s_own_mean_and_the_worst_case(size: int, steps: int,
 def test_the_direct_sum_over_the_envelope() -> None:
     """ε_μ and ĉ are those of the envelope's mean; the table of many distances is never below it."""
     for size in (50, 5000):
-        distances = uniform(size, np.random.default_rng(1))
+        distances = draw("uniform", size, 1)
         values, masses = envelope(distances, 1.5, 1e-4)
         grown = 300 * step_costs((values / 2.0) ** 2, np.array(ORDERS), 0.1)
         moments = grown[-1] + np.log(masses @ np.exp(grown - grown[-1]))
@@ -454,9 +362,7 @@ def test_the_direct_sum_over_the_envelope() -> None:
         epsilon = bayesian_epsilon(distances, steps=300, delta_mu=1e-3, estimates=3, **known)
         by_hand = ((moments - math.log(1e-3 - 3e-4)) / np.array(ORDERS)).min()
         assert epsilon == pytest.approx(by_hand, rel=1e-3 if size > 2000 else 1e-12)
-        sweep = BayesianSweep(
-            distances, noise_std=[2.0], sample_rate=0.1, estimator_failure=1e-4, largest_distance=1.5
-        ).bound(steps=300, delta_mu=1e-3)
+        sweep = BayesianSweep(distances, **(known | {"noise_std": [2.0]})).bound(steps=300, delta_mu=1e-3)
         alone = bayesian_bound(distances, steps=300, delta_mu=1e-3, **known)
         assert sweep.epsilon[0] == pytest.approx(float(alone.epsilon), rel=1e-3)
         assert sweep.largest_share[0] == pytest.approx(float(alone.largest_share), rel=1e-2)
@@ -475,17 +381,13 @@ def test_a_hundred_zeros_say_little() -> None:
 
 def test_d_max_throughout_decides_where_the_sample_cannot_help() -> None:
     """All at d_max: no sample does better, and without a sample γ is not paid."""
-    known = {"noise_std": 1.0, "sample_rate": 0.05, "steps": 200, "delta_mu": 1e-3, "estimator_failure": 9e-4}
-    bound = bayesian_bound(np.ones(1000), largest_distance=1.0, **known)
-    assert bound.worst_case
-    assert bound.epsilon == pytest.approx(
-        bayesian_epsilon(np.ones(2), **(known | {"estimator_failure": 1e-300})), rel=1e-12
-    )
-    sweep = BayesianSweep(
-        np.ones(1000), noise_std=[1.0], sample_rate=0.05, estimator_failure=9e-4, largest_distance=1.0
-    )
-    assert sweep.bound(steps=200, delta_mu=1e-3).epsilon == pytest.approx(float(bound.epsilon), rel=1e-12)
-    assert sweep.bound(steps=200, delta_mu=1e-3).worst_case.all()
+    plan = {"steps": 200, "delta_mu": 1e-3}
+    known = {"noise_std": [1.0], "sample_rate": 0.05, "estimator_failure": 9e-4, "largest_distance": 1.0}
+    alone = bayesian_bound(np.ones(1000), **(known | {"noise_std": 1.0}), **plan)
+    free = bayesian_epsilon(np.ones(2), noise_std=1.0, sample_rate=0.05, estimator_failure=1e-300, **plan)
+    for bound in (alone, BayesianSweep(np.ones(1000), **known).bound(**plan)):
+        assert np.all(bound.worst_case)
+        assert bound.epsilon == pytest.approx(free, rel=1e-12)
 
 
 def test_nothing_finite_is_claimed_where_numbers_end() -> None:
@@ -513,48 +415,39 @@ def test_samples_needed_are_what_the_bound_needs() -> None:
 POOL_ORDERS = (1, 2, 4, 8)
 
 
-@given(
-    largest=st.floats(1e-6, 50.0),
-    rate=st.sampled_from([0.0, 1e-300, 1e-6, 0.01, 0.3, 0.999, 1.0]),
-    size=st.integers(1, 6),
-    seed=st.integers(0, 2**32),
-)
-def test_the_quick_psi_is_psi(largest: float, rate: float, size: int, seed: int) -> None:
-    scaled = np.random.default_rng(seed).uniform(0.0, largest, size)
+@pytest.mark.parametrize("rate", [0.0, 1e-300, 1e-6, 0.01, 0.3, 0.999, 1.0])
+@given(st.lists(st.floats(0.0, 50.0), min_size=1, max_size=6).map(np.array))
+@settings(max_examples=30)
+def test_the_quick_psi_is_psi(rate: float, scaled: Array) -> None:
     np.testing.assert_allclose(psi(scaled, rate), step_costs(scaled, FIRST_ORDERS, rate), rtol=1e-11, atol=1e-300)
 
 
-@given(
-    seed=st.integers(0, 999),
-    steps=st.integers(1, 12),
-    most=st.integers(0, 40),
-    scale=st.floats(1e-4, 4.0),
-    total_steps=st.sampled_from([12, 200, 5000]),
-    failure=st.sampled_from([0.5, 1e-3, 1e-15]),
-)
-@settings(max_examples=12, deadline=None)
-def test_the_formula_written_out(
-    seed: int, steps: int, most: int, scale: float, total_steps: int, failure: float
-) -> None:
+def batches(seed: int, steps: int, most: int) -> list[Array]:
+    """Distances of each step, as parts of d_max; some steps have none."""
     rng = np.random.default_rng(seed)
-    drawn = [np.minimum(rng.weibull(0.7, rng.integers(0, most + 1)) * 0.3, 1.0) for _ in range(steps)]
+    return [np.minimum(rng.weibull(0.7, rng.integers(0, most + 1)) * 0.3, 1.0) for _ in range(steps)]
+
+
+courses = st.builds(batches, st.integers(0, 999), st.integers(1, 12), st.integers(0, 40))
+
+
+@given(courses, st.floats(1e-4, 4.0), st.sampled_from([12, 200, 5000]), st.sampled_from([0.5, 1e-3, 1e-15]))
+@settings(max_examples=12, deadline=None)
+def test_the_formula_written_out(drawn: list[Array], scale: float, total_steps: int, failure: float) -> None:
     pool = Pool(rate=0.05, total_steps=total_steps, failure=failure)
     course = pool.add(scale, drawn)
-    for at in range(steps):
+    for at in range(len(drawn)):
         slow = slow_pool_cost(drawn[: at + 1], scale, 0.05, total_steps, failure)
         np.testing.assert_allclose(course[at], slow, rtol=1e-9, atol=1e-15)
 
 
 def test_one_by_one_or_together_to_the_last_digit() -> None:
-    rng = np.random.default_rng(4)
-    drawn = [np.minimum(rng.weibull(1.0, rng.integers(0, 70)) * 0.3, 1.0) for _ in range(40)]
-    courses = []
-    for chunk in (1, 7, 40):
+    drawn = batches(4, 40, 69)
+    whole = Pool(rate=0.02, total_steps=40, failure=1e-12).add(0.5, drawn)
+    for chunk in (1, 7):
         pool = Pool(rate=0.02, total_steps=40, failure=1e-12)
-        parts = [drawn[start : start + chunk] for start in range(0, 40, chunk)]
-        courses.append(np.concatenate([pool.add(0.5, part) for part in parts]))
-    np.testing.assert_array_equal(courses[0], courses[1])
-    np.testing.assert_array_equal(courses[0], courses[2])
+        parts = [pool.add(0.5, drawn[start : start + chunk]) for start in range(0, 40, chunk)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
 def test_more_noise_in_the_same_pool_costs_no_more_and_less_noise_costs_all_steps() -> None:
@@ -565,24 +458,17 @@ def test_more_noise_in_the_same_pool_costs_no_more_and_less_noise_costs_all_step
     np.testing.assert_array_equal(one.add(0.9, drawn), other.add(1.0, drawn))
 
 
-def still(step: int, rng: np.random.Generator, seen: bool) -> float:
-    return 0.02
+# P(d = d_max) at a step; the last one reacts to what was seen: large distances as long as none came, none afterwards.
+SHARES: dict[str, Callable[[int, bool], float]] = {
+    "still": lambda step, seen: 0.02,
+    "drifting": lambda step, seen: 0.001 + 0.004 * step,
+    "contrary": lambda step, seen: 0.0 if seen else 0.05,
+}
 
 
-def drifting(step: int, rng: np.random.Generator, seen: bool) -> float:
-    return 0.001 + 0.004 * step
-
-
-def contrary(step: int, rng: np.random.Generator, seen: bool) -> float:
-    """Reacts to what was seen: large distances as long as none came, none afterwards."""
-    return 0.0 if seen else 0.05
-
-
-@pytest.mark.parametrize("share", [still, drifting, contrary])
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("failure", [0.5, 0.01])
-def test_too_low_at_any_step_no_more_often_than_gamma(
-    share: Callable[[int, np.random.Generator, bool], float], failure: float
-) -> None:
+def test_too_low_at_any_step_no_more_often_than_gamma(share: str, failure: float) -> None:
     """P(d = d_max) of each step may depend on all that came before; batches of uneven sizes."""
     trials, total, scale, rate = 100, 10, 1.0, 0.2
     low, high = total * step_costs(np.array([scale * 0.2**2, scale]), np.array(POOL_ORDERS), rate)
@@ -590,7 +476,7 @@ def test_too_low_at_any_step_no_more_often_than_gamma(
     for _ in range(trials):
         pool, seen, truth, below = Pool(rate=rate, total_steps=total, failure=failure), False, 0.0, False
         for step in range(total):
-            p = share(step, rng, seen)
+            p = SHARES[share](step, seen)
             drawn = np.where(rng.random(1 + rng.poisson(9)) < p, 1.0, 0.2)
             seen = seen or bool((drawn == 1.0).any())
             truth = truth + np.log((1 - p) * np.exp(low) + p * np.exp(high)) / total
@@ -613,11 +499,7 @@ def test_what_the_paper_estimates_from_each_step_alone() -> None:
 
 
 DISTANCES = np.minimum(np.random.default_rng(3).weibull(0.5, 500), 1.0)
-PLAN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}
-
-
-def known(unknown: str, **changes: float) -> dict[str, Any]:
-    return {name: value for name, value in (PLAN | changes).items() if name != unknown}
+PLAN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 1000, "delta_mu": 1e-5}
 
 
 @pytest.mark.parametrize("largest", [None, 1.0])
@@ -625,12 +507,10 @@ def known(unknown: str, **changes: float) -> dict[str, Any]:
 @pytest.mark.parametrize("unknown", ["noise_std", "steps", "sample_rate", "delta_mu"])
 def test_the_answer_holds_and_nothing_better_does(unknown: str, target: float, largest: float | None) -> None:
     """By all orders, of which the search looks at few."""
-    given = known(unknown, steps=1000)
-    given.pop(unknown, None)
-    bound: dict[str, Any] = {"largest_distance": largest}
-    answer = dpviz.solve_bayesian(unknown, DISTANCES, target_epsilon=target, **given, **bound)
+    known = {name: value for name, value in PLAN.items() if name != unknown} | {"largest_distance": largest}
+    answer = dpviz.solve_bayesian(unknown, DISTANCES, target_epsilon=target, **known)
     assert type(answer) is float
-    assert dpviz.bayesian_epsilon(DISTANCES, **given, **bound, **{unknown: answer}) <= target
+    assert dpviz.bayesian_epsilon(DISTANCES, **known, **{unknown: answer}) <= target
     beyond = {
         "noise_std": answer * (1 - 1e-6),
         "steps": answer + 1,
@@ -638,16 +518,7 @@ def test_the_answer_holds_and_nothing_better_does(unknown: str, target: float, l
         "delta_mu": 1e-15 + (answer - 1e-15) * (1 - 1e-3),
     }[unknown]
     if unknown != "delta_mu" or answer > 1.001e-15:
-        assert dpviz.bayesian_epsilon(DISTANCES, **given, **bound, **{unknown: beyond}) > target
-
-
-def test_distances_at_the_threshold_are_the_moments_accountant() -> None:
-    """With d ≡ C Bayesian DP is the moments accountant: the same noise for the same ε (γ = ½, δ alike)."""
-    distances = np.full(50, 2.0)
-    given = {"sample_rate": 0.01, "steps": 10_000}
-    ours = dpviz.solve_bayesian("noise_std", distances, target_epsilon=1.5, delta_mu=1e-5, **given)
-    theirs = dpviz.solve("noise_multiplier", target_epsilon=1.5, method="moments", delta=1e-5, **given)
-    assert ours == pytest.approx(2.0 * theirs, rel=1e-6)
+        assert dpviz.bayesian_epsilon(DISTANCES, **known, **{unknown: beyond}) > target
 
 
 class TestSweep:
@@ -662,17 +533,10 @@ class TestSweep:
         ]
         np.testing.assert_allclose(found.epsilon, direct, rtol=1e-12)
 
-    @pytest.mark.parametrize("draw", ["heavy", "clipped", "light"])
-    def test_many_distances_are_bounded_from_above(self, draw: str) -> None:
+    @pytest.mark.parametrize("family", ["weibull", "clipped", "light"])
+    def test_many_distances_are_bounded_from_above(self, family: str) -> None:
         """Grouped distances never read below Eq. 14 evaluated sample by sample, and little above."""
-        rng = np.random.default_rng(7)
-        distances = {
-            "heavy": rng.weibull(0.5, 3000),
-            "clipped": np.minimum(rng.weibull(0.5, 3000), 1.0),
-            "light": rng.weibull(3.0, 3000),
-        }[draw]
-        noise = self.NOISE[6::4]
-        orders = np.array([2, 8, 32])
+        distances, noise, orders = draw(family, 3000, 7), self.NOISE[6::4], np.array([2, 8, 32])
         sweep = BayesianSweep(distances, noise_std=noise, sample_rate=0.02, orders=orders)
         found = sweep.bound(steps=300, delta_mu=1e-5)
         for sigma, epsilon in zip(noise.tolist(), found.epsilon.tolist(), strict=True):

@@ -39,6 +39,7 @@ from dpviz.accounting.renyi.varying_noise import (
 from dpviz.accounting.schedules import PowerSchedule, grouped
 from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
+from tests.accounting.references import geometric
 
 MNIST = {"n": 60_000, "batch_size": 245, "clip": 4, "delta": 1e-5}
 SVHN = {"n": 604_388, "batch_size": 777, "clip": 1, "delta": 1e-6}
@@ -103,34 +104,15 @@ def test_the_step_size_of_the_example_is_no_0_1() -> None:
     assert found >= 0.18662
 
 
-def test_cells_lie_closely_above_step_by_step_composition() -> None:
-    setting = Langevin(60_000, 245, 4)
-    sizes = decreasing(0.1, 245).at(np.arange(1, 246))
-    orders = np.array(VARYING_ORDERS)
-    exact = renyi_divergence(setting.noise_multiplier(sizes)[:, None], setting.sample_rate, orders).sum(axis=0)
-    for schedule in (PowerSchedule(0.1 * setting.cost, 1 / 3, 245), sizes * setting.cost):
-        ratio = composed_divergence(schedule, sample_rate=setting.sample_rate) / exact
-        assert (ratio >= 1.0).all()
-        assert ratio.max() < 1.25  # at orders that decide nothing; ε itself is held below
-    best = to_bound(exact, orders, 1e-5, "improved").epsilon
-    assert dpviz.langevin_epsilon(decreasing(0.1, 245), **MNIST) == pytest.approx(float(best), rel=1e-3)
+exponents = st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0, 2.0])
+schedules = st.builds(PowerSchedule, st.floats(1e-3, 30.0), exponents, st.integers(1, 20))
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    first=st.floats(1e-3, 30.0),
-    exponent=st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0, 2.0]),
-    steps=st.integers(1, 20),
-    rate=st.floats(1e-4, 1.0),
-    as_list=st.booleans(),
-    replaced=st.booleans(),
-)
-def test_never_below_the_exact_composition(
-    first: float, exponent: float, steps: int, rate: float, as_list: bool, replaced: bool
-) -> None:
+@given(schedules, st.floats(1e-4, 1.0), st.booleans(), st.booleans())
+def test_never_below_the_exact_composition(schedule: PowerSchedule, rate: float, as_list: bool, replaced: bool) -> None:
     orders = (1.05, 1.5, 2.0, 3.7, 8.0, 40.0)
-    schedule = PowerSchedule(first, exponent, steps)
-    u = schedule.at(np.arange(1, steps + 1))
+    u = schedule.at(np.arange(1, schedule.steps + 1))
     divergence = replaced_divergence if replaced else renyi_divergence
     exact = np.sum([divergence(sigma, rate, np.array(orders)) for sigma in (1 / np.sqrt(u)).tolist()], axis=0)
     bound = composed_divergence(u if as_list else schedule, sample_rate=rate, orders=orders, replaced=replaced)
@@ -152,11 +134,10 @@ def test_a_fixed_step_size_is_the_renyi_accountant() -> None:
 
 
 def test_a_million_steps_and_a_trillion() -> None:
-    setting = {"n": 604_388, "batch_size": 777, "clip": 1, "delta": 1e-6}
-    million = dpviz.langevin_epsilon(decreasing(0.1, 10**6), **setting)
-    listed = dpviz.langevin_epsilon(decreasing(0.1, 10**6).at(np.arange(1, 10**6 + 1)), **setting)
+    million = dpviz.langevin_epsilon(decreasing(0.1, 10**6), **SVHN)
+    listed = dpviz.langevin_epsilon(decreasing(0.1, 10**6).at(np.arange(1, 10**6 + 1)), **SVHN)
     assert listed == pytest.approx(million, rel=1e-3)
-    assert million < dpviz.langevin_epsilon(decreasing(0.1, 10**12), **setting) < math.inf
+    assert million < dpviz.langevin_epsilon(decreasing(0.1, 10**12), **SVHN) < math.inf
 
 
 def test_groups_take_their_largest_step_size() -> None:
@@ -284,21 +265,14 @@ def test_conditions_as_rederived_are_those_of_the_moment_bound() -> None:
     assert step_size_limits(setting, "printed") == (pytest.approx(q**2 * size / (256 * clip**2)), 60_000 / 16)
 
 
-def test_lemma_6_and_its_best_step_size() -> None:
-    steps, eta, spread = 1000, 0.05, 1e-7
-    found = mse_of_schedule(eta, exponent=0.0, steps=steps, n=5000, batch_size=50, gradient_variance=spread)
-    wanted = (5000 / 50 - 1) * 5000**2 * spread / steps + 1 / (steps * eta) + eta**2
-    assert float(found) == pytest.approx(wanted, rel=1e-9)
-    assert best_step_size(exponent=0.0, steps=steps) == pytest.approx((2 * steps) ** (-1 / 3), rel=1e-9)
-
-
-def test_decreasing_steps_summed_one_by_one() -> None:
-    t = np.arange(1.0, 3001.0)
-    sizes = 0.2 * t ** (-1 / 3)
+@pytest.mark.parametrize("exponent", [0.0, 1 / 3])
+def test_lemma_6_summed_step_by_step(exponent: float) -> None:
+    sizes = 0.2 * np.arange(1.0, 3001.0) ** -exponent
     total, squares = sizes.sum(), (sizes**2).sum()
     wanted = squares / total**2 * (100 / 10 - 1) * 100**2 * 0.01 + 1 / total + (squares / total) ** 2
-    found = mse_of_schedule(0.2, exponent=1 / 3, steps=3000, n=100, batch_size=10, gradient_variance=0.01)
+    found = mse_of_schedule(0.2, exponent=exponent, steps=3000, n=100, batch_size=10, gradient_variance=0.01)
     assert float(found) == pytest.approx(wanted, rel=1e-9)
+    assert best_step_size(exponent=0.0, steps=1000) == pytest.approx(2000 ** (-1 / 3), rel=1e-9)
 
 
 def test_proposition_5_as_printed() -> None:
@@ -316,10 +290,7 @@ ACCOUNTANTS = [Renyi(order_values=ORDERS), Moments(), OdometerAccountant()]
 
 @settings(max_examples=60, deadline=None)
 @given(
-    sigma=st.floats(math.log(0.15), math.log(60)).map(math.exp),
-    rate=st.floats(math.log(1e-6), 0.0).map(math.exp),
-    beside=st.lists(st.floats(-0.1, 0.1), min_size=1, max_size=3),
-    which=st.integers(0, 2),
+    geometric(0.15, 60), geometric(1e-6, 1.0), st.lists(st.floats(-0.1, 0.1), min_size=1, max_size=3), st.integers(0, 2)
 )
 def test_never_below_the_exact_divergence(sigma: float, rate: float, beside: list[float], which: int) -> None:
     inner = ACCOUNTANTS[which]
@@ -343,23 +314,16 @@ def test_never_below_25_digits() -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(
-    sigma=st.floats(math.log(0.4), math.log(12)).map(math.exp),
-    rate=st.floats(math.log(1e-5), math.log(0.4)).map(math.exp),
-    exponent=st.sampled_from([0.05, 0.1, 1 / 3, 0.5, 1.0]),
-    steps=st.integers(1, 60),
-    delta=st.sampled_from([1e-9, 1e-5]),
-)
-def test_the_epsilon_of_a_falling_schedule_is_the_exact_one(
-    sigma: float, rate: float, exponent: float, steps: int, delta: float
-) -> None:
+@given(geometric(0.4, 12), geometric(1e-5, 0.4), st.sampled_from([0.05, 0.1, 1 / 3, 0.5, 1.0]), st.integers(1, 60))
+def test_a_falling_schedule_costs_its_exact_epsilon(sigma: float, rate: float, exponent: float, steps: int) -> None:
     u = sigma**-2 * np.arange(1.0, steps + 1.0) ** -exponent
     nodes = nodes_of(sigma**-2 * np.array(node_steps(exponent)) ** -exponent)
     orders = np.array(VARYING_ORDERS)
     exact = log_moment(1.0 / np.sqrt(u)[:, None], rate, orders).sum(axis=0) / (orders - 1.0)
     found = MomentTable(rate, VARYING_ORDERS).bounds(u, nodes).sum(axis=0) / (orders - 1.0)
-    least, shown = (float(to_bound(total, orders, delta, "improved").epsilon) for total in (exact, found))
-    assert least * (1 - 1e-12) <= shown <= least * (1 + 1e-4)
+    for delta in (1e-9, 1e-5):
+        least, shown = (float(to_bound(total, orders, delta, "improved").epsilon) for total in (exact, found))
+        assert least * (1 - 1e-12) <= shown <= least * (1 + 1e-4)
 
 
 def test_values_do_not_depend_on_who_asked_first() -> None:

@@ -43,17 +43,22 @@ def follow(policy: Policy, counts: list[float]) -> list[Setting]:
     return seen
 
 
-class TestRules:
-    def test_noise_rises_with_significant_rises_only(self) -> None:
-        """300 is three standard deviations of the count's noise of 100."""
-        found = follow(AdaptiveNoise(BASE), [10_000, 10_300, 10_599, 11_000, 11_000, 11_000, 11_000])
-        assert [s.noise_multiplier for s in found] == [1.1, 1.2, 1.1, 1.2, 1.1, 1.0, 1.0]
-        assert {s.batch_size for s in found} == {512}
+def noises(*values: float) -> list[Setting]:
+    return [Setting(value, 512) for value in values]
 
-    def test_batch_falls_to_its_floor_and_comes_back(self) -> None:
-        found = follow(AdaptiveBatch(BASE), [10_000, 20_000, 30_000, 30_000, 30_100, 30_100])
-        assert [s.batch_size for s in found] == [384, 256, 256, 384, 512, 512]
-        assert {s.noise_multiplier for s in found} == {1.0}
+
+FOLLOWED: list[tuple[Policy, list[float], list[Setting]]] = [  # 300 is three standard deviations of the count's noise
+    (AdaptiveNoise(BASE), [1e4, 10_300, 10_599, *[11_000] * 4], noises(1.1, 1.2, 1.1, 1.2, 1.1, 1.0, 1.0)),
+    (AdaptiveBatch(BASE), [1e4, 2e4, 3e4, 3e4, 30_100], [Setting(1.0, size) for size in (384, 256, 256, 384, 512)]),
+    (FineTuning(Setting(1.2, 512)), [0.0] * 4, noises(1.1, 1.0, 1.0, 1.0)),
+    (FineTuning(Setting(0.5, 512)), [0.0] * 2, noises(0.5, 0.5)),
+]
+
+
+class TestRules:
+    @pytest.mark.parametrize(("policy", "counts", "settings_"), FOLLOWED, ids=repr)
+    def test_significant_rises_decide(self, policy: Policy, counts: list[float], settings_: list[Setting]) -> None:
+        assert follow(policy, counts) == settings_
 
     def test_budget_is_lowered_only_when_allowed(self) -> None:
         for policy in (AdaptiveNoise(BASE), AdaptiveBatch(BASE)):
@@ -71,10 +76,6 @@ class TestRules:
             policy = policy.observe(released(count))
             seen.append((policy.setting.noise_multiplier, policy.stopped))
         assert seen == [(2.0, False), (1.9, False), (1.8, False), (1.8, False), (1.8, True)]
-
-    def test_fine_tuning_has_a_least_noise(self) -> None:
-        assert follow(FineTuning(Setting(2.0, 512)), [0.0] * 50)[-1].noise_multiplier == 1.0
-        assert follow(FineTuning(Setting(0.5, 512)), [0.0] * 50)[-1].noise_multiplier == 0.5
 
     @given(st.lists(st.tuples(st.floats(0, 5e4), st.booleans()), max_size=60))
     @settings(max_examples=60, deadline=None)
@@ -115,13 +116,10 @@ class TestCourse:
     def test_budgets_are_those_of_what_was_spent(self, policy: Policy) -> None:
         trajectory = policy_trajectory(policy, EASY, delta=1e-6, most_epochs=60, variant="authors")
         plain = dpviz.accountant("renyi", conversion="classic", orders=AUTHORS_ORDERS)
-        assert trajectory.planned[-1] == pytest.approx(
-            float(plain.of_events(trajectory.events, 1e-6).epsilon), rel=1e-10
-        )
         odometer = dpviz.accountant("odometer", variant="authors")
-        assert trajectory.odometer[-1] == pytest.approx(
-            float(odometer.of_events(trajectory.events, 1e-6).epsilon), rel=1e-10
-        )
+        for accountant, reading in ((plain, trajectory.planned), (odometer, trajectory.odometer)):
+            spent = float(accountant.of_events(trajectory.events, 1e-6).epsilon)
+            assert reading[-1] == pytest.approx(spent, rel=1e-10)
         counted = sum(count for mechanism, count in trajectory.events if mechanism == policy.count_mechanism)
         assert counted == np.isfinite(trajectory.count).sum() == (60 // policy.every if policy.every else 0)
         assert (np.diff(trajectory.planned) >= 0).all()
@@ -136,11 +134,9 @@ class TestCourse:
                 policy = policy.observe(released(float(trajectory.count[epoch])))
 
     def test_the_margin_blocks_and_says_so(self) -> None:
+        known = {"delta": 1e-6, "target_epsilon": 3.0, "most_epochs": 400}
         narrow, wide = (
-            policy_trajectory(
-                AdaptiveNoise(BASE), Scenario(), delta=1e-6, target_epsilon=3.0, most_epochs=400, margin_epochs=margin
-            )
-            for margin in (0, 400)
+            policy_trajectory(AdaptiveNoise(BASE), Scenario(), margin_epochs=margin, **known) for margin in (0, 400)
         )
         assert wide.blocked.sum() > 0
         assert set(wide.noise_multiplier) == {1.0}

@@ -29,6 +29,9 @@ from dpviz.accounting.pld.quick import quick_profile, quick_tight, quick_tight_o
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
+from tests.accounting.references import gaussian_delta, geometric, hockey_stick, library_epsilon
+
+Array = npt.NDArray[np.float64]
 
 
 def step(sigma: float, rate: float = 1.0) -> SampledGaussian:
@@ -86,24 +89,16 @@ def test_a_grid_brackets_the_closed_form_of_one_step(monkeypatch: pytest.MonkeyP
 
 COMMON = [(4.0, 0.01, 10_000, 1e-5), (1.0, 0.01, 1_000, 1e-6), (0.6, 0.002, 500, 1e-5)]
 LIBRARY_SETTINGS = [  # (σ, q, T, δ), and the multiples that losses are rounded to there
-    *((*setting, 1e-3) for setting in (*COMMON, (2.0, 0.3, 40, 1e-8))),
-    (0.7, 1e-3, 3000, 1e-7, 1e-4),
-    (1.0, 2e-4, 20_000, 1e-6, 2e-5),
+    *((setting, 1e-3) for setting in (*COMMON, (2.0, 0.3, 40, 1e-8))),
+    ((0.7, 1e-3, 3000, 1e-7), 1e-4),
+    ((1.0, 2e-4, 20_000, 1e-6), 2e-5),
 ]
 
 
-@pytest.mark.parametrize(("sigma", "q", "steps", "delta", "interval"), LIBRARY_SETTINGS)
-def test_agrees_with_dp_accounting_and_is_not_wider(
-    sigma: float, q: float, steps: int, delta: float, interval: float
-) -> None:
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    low, high = (
-        pld.from_gaussian_mechanism(
-            sigma, sampling_prob=q, value_discretization_interval=interval, pessimistic_estimate=pessimistic,
-            use_connect_dots=pessimistic,
-        ).self_compose(steps).get_epsilon_for_delta(delta)
-        for pessimistic in (False, True)
-    )  # fmt: skip
+@pytest.mark.parametrize(("setting", "interval"), LIBRARY_SETTINGS)
+def test_agrees_with_dp_accounting_and_is_not_wider(setting: tuple[float, float, int, float], interval: float) -> None:
+    low, high = (library_epsilon(setting, interval, above=above, dots=above) for above in (False, True))
+    sigma, q, steps, delta = setting
     found = tight_epsilon(step(sigma, q), [steps], delta)
     overlap(found, low, high)
     width = found.upper[0] - found.lower[0]
@@ -129,11 +124,7 @@ def test_no_wider_where_fixed_grids_read_3_to_10_times_too_high() -> None:
     assert 0.0270 < found.lower[0] <= found.upper[0] < 0.0275
 
 
-mechanisms = st.builds(
-    step,
-    st.floats(math.log(0.5), math.log(100)).map(math.exp),
-    st.floats(math.log(1e-5), math.log(0.5)).map(math.exp),
-)
+mechanisms = st.builds(step, geometric(0.5, 100), geometric(1e-5, 0.5))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -181,12 +172,9 @@ def test_delta_of_epsilon_comes_back(sigma: float, q: float, steps: int, delta: 
 def test_a_grid_holds_the_exact_gaussian_at_every_delta(mu: float, steps: int, delta: float) -> None:
     """q = 1: T steps are one Gaussian with σ/√T, whose ε solves Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) = δ, to 50 digits."""
     with mpmath.workdps(50):
-        m = mpmath.mpf(mu)
-        # erfc keeps its digits in tails where 1 − ncdf has none
-        ncdf = lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2  # noqa: E731
-        miss = lambda e: mpmath.log(ncdf(m / 2 - e / m) - mpmath.exp(e) * ncdf(-m / 2 - e / m)) - mpmath.log(delta)  # noqa: E731
-        start = m * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(delta)))
-        truth = float(mpmath.findroot(miss, (start * 0.5, start * 1.2 + m * m), solver="anderson", tol=1e-20))
+        start = mu * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(delta)))
+        miss = lambda e: mpmath.log(gaussian_delta(mu, e)) - mpmath.log(delta)  # noqa: E731
+        truth = float(mpmath.findroot(miss, (start * 0.5, start * 1.2 + mu * mu), solver="anderson", tol=1e-20))
     ((lower, upper),) = tight._epsilon_of_group([step(math.sqrt(steps) / mu)], np.array([[float(steps)]]), delta)
     assert lower <= truth * (1 + 1e-12)
     assert truth * (1 - 1e-12) <= upper
@@ -197,16 +185,10 @@ def test_one_step_is_exact_at_tiny_delta() -> None:
     """Removal and addition of one sampled step by 60-digit arithmetic, where differences of doubles hold nothing."""
     for sigma, q, epsilon in [(1.0, 1e-3, 8.0), (0.7, 0.2, 30.0), (5.0, 0.3, 0.2), (50.0, 1e-6, 1e-7), (1.0, 0.9, 1.5)]:
         with mpmath.workdps(60):
-            s, rate, e = mpmath.mpf(sigma), mpmath.mpf(q), mpmath.mpf(epsilon)
-            tail = lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2  # noqa: E731
-            z = s**2 * mpmath.log((mpmath.exp(e) - 1 + rate) / rate) + mpmath.mpf(1) / 2
-            remove = (1 - rate) * tail(z / s) + rate * tail((z - 1) / s) - mpmath.exp(e) * tail(z / s)
-            add = mpmath.mpf(0)
-            if mpmath.exp(-e) > 1 - rate:
-                z = s**2 * mpmath.log((mpmath.exp(-e) - 1 + rate) / rate) + mpmath.mpf(1) / 2
-                low0, low1 = tail(-z / s), tail((1 - z) / s)
-                add = low0 - mpmath.exp(e) * ((1 - rate) * low0 + rate * low1)
-            truth = float(max(remove, add))
+            odds = mpmath.exp(mpmath.mpf(epsilon))
+            # E_P[(Q/P − e^ε)₊] = e^ε E_Q[(e^−ε − P/Q)₊]
+            added = 1 - odds + odds * privacy_curve(sigma, q, -epsilon)
+            truth = float(max(privacy_curve(sigma, q, epsilon), added))
         found = tight_delta(step(sigma, q), [1], epsilon)
         assert found.lower[0] <= truth <= found.upper[0]
         assert found.upper[0] <= truth * (1 + 1e-8)
@@ -382,14 +364,7 @@ def test_nothing_released() -> None:
 
 @pytest.mark.parametrize(
     ("sigma", "rate", "steps"),
-    [
-        (4, 0.01, 10_000),
-        (0.52, 0.01, 10_000),
-        (0.5, 1e-3, 10_000),
-        (1, 1e-4, 10_000),
-        (0.4, 1e-4, 10**6),
-        (1, 0.1, 1000),
-    ],
+    [(4, 0.01, 10**4), (0.52, 0.01, 10**4), (0.5, 1e-3, 10**4), (1, 1e-4, 10**4), (0.4, 1e-4, 10**6), (1, 0.1, 1000)],
 )
 def test_the_whole_curve_allows_attacks_no_more(sigma: float, rate: float, steps: int) -> None:
     """Also where ε is large, and the curve near 1 for most of its length."""
@@ -405,22 +380,17 @@ def test_the_whole_curve_allows_attacks_no_more(sigma: float, rate: float, steps
 TAIL = 9.0
 
 
-def privacy_curve(sigma: float, q: float, epsilon: float) -> float:
-    """E_Q[(P/Q − e^ε)₊], 40 digits."""
-    with mpmath.workdps(40):
+def privacy_curve(sigma: float, q: float, epsilon: float) -> mpmath.mpf:
+    """E_Q[(P/Q − e^ε)₊], 60 digits."""
+    with mpmath.workdps(60):
         s, rate, k = mpmath.mpf(sigma), mpmath.mpf(q), mpmath.exp(mpmath.mpf(epsilon))
         if k <= 1 - rate:
-            return float(1 - k)
+            return 1 - k
         z = s**2 * mpmath.log((k - 1 + rate) / rate) + mpmath.mpf(1) / 2
-        return float((1 - rate - k) * mpmath.ncdf(-z / s) + rate * mpmath.ncdf((1 - z) / s))
+        return (1 - rate - k) * mpmath.ncdf(-z / s) + rate * mpmath.ncdf((1 - z) / s)
 
 
-def curve_of(pld: LossDistribution, epsilon: float) -> float:
-    loss = pld.loss()
-    return float(np.where(loss > epsilon, -pld.mass * np.expm1(np.minimum(epsilon - loss, 0.0)), 0.0).sum())
-
-
-def places(pld: LossDistribution) -> npt.NDArray[np.float64]:
+def places(pld: LossDistribution) -> Array:
     """Around and inside the first cells, and in all of the grid."""
     first, last = pld.loss()[[0, -1]]
     near = first + pld.interval * np.linspace(-1.0, 4.0, 24)
@@ -429,11 +399,10 @@ def places(pld: LossDistribution) -> npt.NDArray[np.float64]:
 
 def assert_brackets(sigma: float, q: float, interval: float) -> None:
     plds = discretise(SampledGaussian(sigma, q), interval, TAIL)
-    for epsilon in places(plds.remove_below).tolist():
-        truth = privacy_curve(sigma, q, epsilon)
-        assert curve_of(plds.remove_below, epsilon) <= truth * (1 + 1e-9) + 1e-15, (sigma, q, interval, epsilon)
-        above = curve_of(plds.remove_above, epsilon) + plds.remove_above.infinite
-        assert truth * (1 - 1e-9) - 1e-15 <= above, (sigma, q, interval, epsilon)
+    epsilon = places(plds.remove_below)
+    truth = np.array([float(privacy_curve(sigma, q, each)) for each in epsilon.tolist()])
+    assert (hockey_stick(plds.remove_below, epsilon) <= truth * (1 + 1e-9) + 1e-15).all(), (sigma, q, interval)
+    assert (truth * (1 - 1e-9) - 1e-15 <= hockey_stick(plds.remove_above, epsilon)).all(), (sigma, q, interval)
 
 
 def test_grids_bracket_the_privacy_curve() -> None:
@@ -446,11 +415,8 @@ def test_grids_bracket_the_privacy_curve() -> None:
 @pytest.mark.parametrize(
     ("sigma", "q", "interval"),
     [
-        (
-            0.6266,
-            4.12e-6,
-            5.5e-3,
-        ),  # interval far wider than the bulk: the first tangent would meet 0 before the next corner
+        # interval far wider than the bulk: the first tangent would meet 0 before the next corner
+        (0.6266, 4.12e-6, 5.5e-3),
         (16.7, 4.8e-4, 1.6e-4),  # interval about as wide as the bulk: the first corner is not on the hull
         (12.2, 1.0, 0.16),
         (22.29, 1.31e-3, 1.453e-4),
@@ -461,12 +427,6 @@ def test_intervals_wider_than_the_bulk_of_the_loss(sigma: float, q: float, inter
 
 
 STEP = SampledGaussian(noise_multiplier=0.7, sample_rate=1e-4)
-
-
-def curve(pld: LossDistribution, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    loss = pld.loss()[None, :]
-    ahead = np.where(loss > epsilon[:, None], -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)), 0.0)
-    return np.asarray(ahead @ pld.mass + pld.infinite)
 
 
 def test_split_agrees_with_high_precision() -> None:
@@ -497,21 +457,21 @@ def test_coarse_distributions_lie_above_and_below_the_fine_one(ratio: int, scale
     above = two_scales.coarsened_above(float(x[0]), interval, fine.mass, 0.0, ratio)
     below = two_scales.coarsened_below(float(x[0]), interval, fine.mass, ratio)
     epsilon = np.linspace(x[0] - 2 * ratio * interval, x[-1] + ratio * interval, 997)
-    truth = curve(fine, epsilon)
-    assert (curve(above, epsilon) >= truth * (1 - 1e-12) - 1e-16).all()
-    assert (curve(below, epsilon) <= truth * (1 + 1e-12) + 1e-16).all()
-    assert curve(below, np.zeros(1))[0] > 0.5 * truth[np.abs(epsilon).argmin()] or ratio == 64
+    truth = hockey_stick(fine, epsilon)
+    assert (hockey_stick(above, epsilon) >= truth * (1 - 1e-12) - 1e-16).all()
+    assert (hockey_stick(below, epsilon) <= truth * (1 + 1e-12) + 1e-16).all()
+    assert hockey_stick(below, np.zeros(1))[0] > 0.5 * truth[np.abs(epsilon).argmin()] or ratio == 64
 
 
 def test_mass_in_doubt_goes_to_the_side_that_stays_a_bound() -> None:
     doubt = np.full(3, 0.01) * -np.expm1(-0.1)
     pld = LossDistribution(0.0, 0.1, -1, np.array([0.2, 0.5, 0.3]), np.zeros(3), doubt, 0.0)
     epsilon = np.linspace(-0.3, 0.25, 56)
-    above, below = (curve(two_scales._settled(pld, f"remove_{side}"), epsilon) for side in ("above", "below"))
-    assert (above > curve(pld, epsilon)).any()
-    assert (above >= curve(pld, epsilon)).all()
-    assert (below < curve(pld, epsilon)).any()
-    assert (below <= curve(pld, epsilon)).all()
+    above, below = (hockey_stick(two_scales._settled(pld, f"remove_{side}"), epsilon) for side in ("above", "below"))
+    assert (above > hockey_stick(pld, epsilon)).any()
+    assert (above >= hockey_stick(pld, epsilon)).all()
+    assert (below < hockey_stick(pld, epsilon)).any()
+    assert (below <= hockey_stick(pld, epsilon)).all()
 
 
 def test_masses_of_powers_bracket_direct_convolution() -> None:
@@ -522,11 +482,8 @@ def test_masses_of_powers_bracket_direct_convolution() -> None:
     start, upper, lower, beyond = masses_of(pld, 8.0, (0.0, 200.0, 500.0))
     first = round((start - 8.0 * (pld.anchor + pld.start * pld.interval)) / pld.interval)
     assert start == pytest.approx(8.0 * (pld.anchor + pld.start * pld.interval) + first * pld.interval, abs=1e-12)
-    inside = [
-        (direct[i], lower[i - first], upper[i - first])
-        for i in range(max(first, 0), min(direct.size, first + upper.size))
-    ]
-    truth, low, high = np.array(inside).T
+    inside = np.arange(max(first, 0), min(direct.size, first + upper.size))
+    truth, low, high = direct[inside], lower[inside - first], upper[inside - first]
     assert (low <= truth * (1 + 1e-12)).all()
     assert (truth * (1 - 1e-12) <= high).all()
     assert high.sum() - low.sum() < 1e-9
@@ -541,28 +498,23 @@ def test_parts_add_up_to_one_and_keep_their_order(part: object, side: str) -> No
     above, below = (part(STEP, split, 1e-3, 9.0, f"{side}_{end}") for end in ("above", "below"))  # type: ignore[operator]
     assert above.mass.sum() + above.infinite == pytest.approx(1.0, rel=1e-9)
     epsilon = np.linspace(-0.05, 0.3, 501)
-    assert (curve(below, epsilon) <= curve(above, epsilon) * (1 + 1e-9) + 1e-13).all()
+    assert (hockey_stick(below, epsilon) <= hockey_stick(above, epsilon) * (1 + 1e-9) + 1e-13).all()
 
 
 def tilted(sigma: float, q: float, interval: float, tilt: float):  # type: ignore[no-untyped-def]
     return loss_transform._tilt(discretise(SampledGaussian(sigma, q), interval, 9.0).remove_above, tilt)
 
 
+masses = st.builds(lambda seed, n: np.random.default_rng(seed).random(n), st.integers(0, 2**31), st.integers(1, 300))
+
+
 @settings(max_examples=25, deadline=None)
-@given(
-    st.integers(1, 300), st.integers(-5000, 5000), st.integers(1, 40), st.integers(600, 10**12), st.integers(0, 2**31)
-)
-def test_a_transform_at_few_modes_is_the_sum_it_stands_for(
-    n: int, start: int, count: int, size: int, seed: int
-) -> None:
-    mass = np.random.default_rng(seed).random(n)
+@given(masses, st.integers(-5000, 5000), st.integers(1, 40), st.integers(600, 10**12))
+def test_a_transform_at_few_modes_is_the_sum_it_stands_for(mass: Array, start: int, count: int, size: int) -> None:
     found, unit = transform_at(mass, start, count, size)
-    index = np.arange(start, start + n)
+    index = np.arange(start, start + mass.size)
     angle = 2 * math.pi * ((np.arange(count)[:, None] * (index % size)) % size) / size
-    exact = [
-        complex(math.fsum(mass * cosine), -math.fsum(mass * sine))
-        for cosine, sine in zip(np.cos(angle), np.sin(angle), strict=True)
-    ]
+    exact = [complex(math.fsum(mass * np.cos(each)), -math.fsum(mass * np.sin(each))) for each in angle]
     assert np.abs(found - np.array(exact)).max() <= unit * mass.sum()
 
 
@@ -582,16 +534,11 @@ def test_all_modes_that_are_left_out_are_silent(
     assert steps * math.log(modulus[loud // 3]) > LOG_SILENT  # and not many too many
 
 
-def test_a_loss_on_every_other_point_is_refused() -> None:
-    """Its transform is as loud at the highest frequency as at 0."""
+def test_what_is_loud_at_nearly_all_frequencies_is_refused() -> None:
+    """A loss on every other point, and after few steps one that shows something once in a million."""
     pld = LossDistribution(0.0, 1e-3, -10, np.array([0.25, 0.0, 0.5, 0.0, 0.25]), np.zeros(5), np.zeros(5), 0.0)
     assert loud_modes(loss_transform._tilt(pld, 0.0), 1e6, 2**20) is None
-
-
-def test_rare_losses_are_refused() -> None:
-    """After few steps of a distribution that shows something once in a million nearly all modes are loud."""
     assert loud_modes(tilted(1.5, 1e-4, 1e-6, 1.0), 10.0, 2**20) is None
-    assert loss_transform.MOST_MODES == 1024
 
 
 @pytest.mark.parametrize(("sigma", "rate", "epsilon"), [(4.0, 0.01, 0.002), (0.7, 0.2, 1.0), (1.0, 1.0, 0.5)])

@@ -14,7 +14,7 @@ import numpy as np
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.methods import accountant, every_choice
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism
 from tests.contract.bayesian import Bayesian
 
 # Relative rounding that two ways to the same number may differ by.
@@ -42,6 +42,7 @@ class Case:
         stairs: ε is a staircase, which a smaller δ may climb later (its own tests say so).
         mixes: knows runs of different steps.
         floor: charges something where next to nothing, or nothing, is released.
+        kind: the mechanism of a noise and a rate; None for sampled Gaussians, of which there may be arrays.
     """
 
     method: Accountant
@@ -51,15 +52,24 @@ class Case:
     stairs: bool = False
     mixes: bool = True
     floor: bool = False
+    kind: Callable[[float, float], Mechanism] | None = None
 
     def epsilon(self, sigma: Any, rate: Any, steps: Any, delta: Any) -> Any:
+        if self.kind is not None:
+            return self.of_step(self.kind(sigma, rate), steps, delta)
         found = self.method.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta).epsilon
         return found if found.ndim else float(found)
 
-    def of_events(self, events: list[tuple[SampledGaussian, int]], delta: float) -> float:
+    def of_step(self, step: Mechanism, steps: Any, delta: Any) -> Any:
+        found = self.method.epsilon_of(step, steps=steps, delta=delta).epsilon
+        return found if found.ndim else float(found)
+
+    def of_events(self, events: list[tuple[Mechanism, int]], delta: float) -> float:
         return float(self.method.of_events(events, delta).epsilon)
 
     def delta(self, sigma: float, rate: float, steps: int, epsilon: float) -> float:
+        if self.kind is not None:
+            return float(self.method.delta_of(self.kind(sigma, rate), steps=steps, epsilon=epsilon))
         return float(self.method.delta(noise_multiplier=sigma, sample_rate=rate, steps=steps, epsilon=epsilon))
 
 

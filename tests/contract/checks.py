@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.ledger import Ledger
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism
 from tests.contract.cases import DIGITS, Case
 
-Runs = list[tuple[SampledGaussian, int]]
+Runs = list[tuple[Mechanism, int]]
 
 
 def never_lower(case: Case, more: float, less: float) -> None:
@@ -53,8 +53,8 @@ def delta_inverts_epsilon(case: Case, sigma: float, rate: float, steps: int, del
         assert less >= delta * (1 - 1e-9) or less == 1.0
 
 
-def curve_is_step_by_step(case: Case, step: SampledGaussian, steps: int, delta: float) -> None:
-    curve = case.epsilon(step.noise_multiplier, step.sample_rate, np.arange(steps + 1), delta)
+def curve_is_step_by_step(case: Case, step: Mechanism, steps: int, delta: float) -> None:
+    curve = case.of_step(step, np.arange(steps + 1), delta)
     ledger = Ledger(case.method)
     live = [float(ledger.bound(delta).epsilon)]
     for _ in range(steps):
@@ -64,8 +64,8 @@ def curve_is_step_by_step(case: Case, step: SampledGaussian, steps: int, delta: 
         assert mine == pytest.approx(theirs, rel=DIGITS, abs=case.room(mine))
 
 
-def equal_runs_merge(case: Case, step: SampledGaussian, first: int, second: int, delta: float) -> None:
-    whole = case.epsilon(step.noise_multiplier, step.sample_rate, first + second, delta)
+def equal_runs_merge(case: Case, step: Mechanism, first: int, second: int, delta: float) -> None:
+    whole = case.of_step(step, first + second, delta)
     ledger = Ledger(case.method)
     ledger.spend(step, first)
     ledger.spend(step, second)
@@ -82,7 +82,7 @@ def order_does_not_matter(case: Case, events: Runs, shuffled: Runs, delta: float
     assert both == pytest.approx([found, found], rel=DIGITS, abs=case.room(found))
 
 
-def one_more_never_lowers(case: Case, events: Runs, step: SampledGaussian, delta: float) -> None:
+def one_more_never_lowers(case: Case, events: Runs, step: Mechanism, delta: float) -> None:
     never_lower(case, case.of_events([*events, (step, 1)], delta), case.of_events(events, delta))
 
 

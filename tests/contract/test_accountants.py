@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,22 +16,23 @@ from dpviz.accounting.bound import Kind
 from dpviz.accounting.methods import METHODS
 from dpviz.accounting.solve import UNKNOWNS, NoAnswer
 from dpviz.mechanisms import SampledGaussian
+from tests.accounting.references import geometric, library_epsilon
 from tests.contract import checks
 from tests.contract.cases import CASES, UPPER, Case
 
-sigmas = st.floats(math.log(0.2), math.log(300)).map(math.exp)
-rates = st.one_of(st.floats(math.log(1e-7), 0.0).map(math.exp), st.just(1.0))
+sigmas = geometric(0.2, 300)
+rates = st.one_of(geometric(1e-7, 1.0), st.just(1.0))
 counts = st.floats(0.0, math.log(1e7)).map(lambda t: round(math.exp(t)))
 deltas = st.floats(-80.0, -0.01).map(math.exp)
 # Often close neighbours, where a grid's effects would show.
 factors = st.one_of(st.floats(1.0, 10.0), st.floats(1.0, 1.01))
 # Where the closed form holds too.
 gentle_steps = st.builds(
-    SampledGaussian,
-    noise_multiplier=st.floats(math.log(4.0), math.log(100)).map(math.exp),
-    sample_rate=st.floats(math.log(1e-5), math.log(0.2)).map(math.exp).map(lambda q: min(q, 0.2)),
+    SampledGaussian, noise_multiplier=geometric(4.0, 100), sample_rate=geometric(1e-5, 0.2).map(lambda q: min(q, 0.2))
 )
-# For what takes its time: (σ, q, T, δ), T small enough for a grid to be fine.
+Setting = tuple[float, float, int, float]  # σ, q, T, δ
+any_settings = st.tuples(sigmas, rates, counts, deltas)
+# For what takes its time: T small enough for a grid to be fine.
 COMMON = [(1.1, 0.02, 40, 1e-5), (4.0, 0.01, 900, 1e-6), (9.0, 0.3, 60, 1e-3), (0.7, 1.0, 3, 1e-8)]
 
 
@@ -42,31 +42,28 @@ def test_every_method_is_here() -> None:
 
 
 class TestMonotone:
-    @given(sigmas, rates, counts, deltas, factors)
+    @given(any_settings, factors)
     @settings(max_examples=30, deadline=None)
-    def test_in_all_four(self, quick: Case, sigma: float, rate: float, steps: int, delta: float, factor: float) -> None:
-        checks.monotone(quick, sigma, rate, steps, delta, factor)
+    def test_in_all_four(self, quick: Case, setting: Setting, factor: float) -> None:
+        checks.monotone(quick, *setting, factor)
 
     @given(gentle_steps, counts, deltas, factors)
     @settings(max_examples=15, deadline=None)
     def test_where_all_hold(self, quick: Case, step: SampledGaussian, steps: int, delta: float, factor: float) -> None:
-        sigma, rate = step.noise_multiplier * 10, step.sample_rate / 10
-        assert not math.isnan(quick.epsilon(sigma, rate, steps, delta))
-        checks.monotone(quick, sigma, rate, steps, delta, min(factor, 10.0))
+        setting = step.noise_multiplier * 10, step.sample_rate / 10, steps, delta
+        assert not math.isnan(quick.epsilon(*setting))
+        checks.monotone(quick, *setting, factor)
 
-    @given(sigmas, rates, counts, st.floats(0.0, 30.0), factors)
+    @given(any_settings, st.floats(0.0, 30.0), factors)
     @settings(max_examples=15, deadline=None)
-    def test_delta_in_epsilon(
-        self, quick: Case, sigma: float, rate: float, steps: int, target: float, factor: float
-    ) -> None:
-        checks.delta_falls_in_epsilon(quick, sigma, rate, steps, target, factor)
+    def test_delta_in_epsilon(self, quick: Case, setting: Setting, target: float, factor: float) -> None:
+        checks.delta_falls_in_epsilon(quick, *setting[:3], target, factor)
 
     @pytest.mark.parametrize("setting", COMMON, ids=str)
     @pytest.mark.parametrize("factor", [1.003, 2.0])
-    def test_common_settings(self, slow: Case, setting: tuple[float, float, int, float], factor: float) -> None:
+    def test_common_settings(self, slow: Case, setting: Setting, factor: float) -> None:
         checks.monotone(slow, *setting, factor)
-        sigma, rate, steps, _ = setting
-        checks.delta_falls_in_epsilon(slow, sigma, rate, steps, 1.0, factor)
+        checks.delta_falls_in_epsilon(slow, *setting[:3], 1.0, factor)
 
 
 class TestInverse:
@@ -76,7 +73,7 @@ class TestInverse:
         checks.delta_inverts_epsilon(quick, step.noise_multiplier, step.sample_rate, steps, delta)
 
     @pytest.mark.parametrize("setting", COMMON, ids=str)
-    def test_common_settings(self, slow: Case, setting: tuple[float, float, int, float]) -> None:
+    def test_common_settings(self, slow: Case, setting: Setting) -> None:
         checks.delta_inverts_epsilon(slow, *setting)
 
 
@@ -88,24 +85,13 @@ class TestOneArithmetic:
     def test_curve_is_step_by_step(self, quick: Case, step: SampledGaussian, steps: int, delta: float) -> None:
         checks.curve_is_step_by_step(quick, step, steps, delta)
 
-    @given(gentle_steps, st.integers(1, 10**6), st.integers(1, 10**6), deltas)
-    @settings(max_examples=15, deadline=None)
-    def test_two_equal_runs_merge(
-        self, quick: Case, step: SampledGaussian, first: int, second: int, delta: float
-    ) -> None:
-        checks.equal_runs_merge(quick, step, first, second, delta)
-
     @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**5)), min_size=2, max_size=6), deltas, st.randoms())
-    @settings(max_examples=10, deadline=None)
-    def test_order_of_runs_does_not_matter(self, quick: Case, events: checks.Runs, delta: float, random: Any) -> None:
-        checks.order_does_not_matter(quick, events, random.sample(events, len(events)), delta)
-
-    @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**4)), min_size=1, max_size=3), gentle_steps, deltas)
     @settings(max_examples=15, deadline=None)
-    def test_one_more_run_never_lowers(
-        self, quick: Case, events: checks.Runs, step: SampledGaussian, delta: float
-    ) -> None:
-        checks.one_more_never_lowers(quick, events, step, delta)
+    def test_runs_of_any_order(self, quick: Case, events: checks.Runs, delta: float, random: Any) -> None:
+        (step, first), (_, second), *_ = events
+        checks.equal_runs_merge(quick, step, first, second, delta)
+        checks.order_does_not_matter(quick, events, random.sample(events, len(events)), delta)
+        checks.one_more_never_lowers(quick, events[1:], step, delta)
 
     def test_common_settings(self, slow: Case) -> None:
         step, other = SampledGaussian(3.0, 0.02), SampledGaussian(5.0, 0.1)
@@ -137,19 +123,9 @@ ROUNDING = 5e-5
 
 
 @lru_cache
-def pinch(sigma: float, rate: float, steps: int, delta: float) -> tuple[float, float]:
+def pinch(setting: Setting) -> tuple[float, float]:
     """An ε that the truth is not below and one that it is not above, by rounding losses down and up."""
-    ends = []
-    for up in (False, True):
-        one = privacy_loss_distribution.from_gaussian_mechanism(
-            sigma,
-            sampling_prob=rate,
-            pessimistic_estimate=up,
-            use_connect_dots=False,
-            value_discretization_interval=ROUNDING,
-        )
-        ends.append(one.self_compose(steps).get_epsilon_for_delta(delta))
-    return ends[0], ends[1]
+    return library_epsilon(setting, ROUNDING, above=False), library_epsilon(setting, ROUNDING, above=True)
 
 
 class TestKind:
@@ -160,8 +136,8 @@ class TestKind:
         assert bool(case.method.kind_reason) == (case.method.kind is not Kind.UPPER)
 
     @pytest.mark.parametrize("setting", PINCHED, ids=str)
-    def test_side_of_the_truth(self, case: Case, setting: tuple[float, float, int, float]) -> None:
-        lower, upper = pinch(*setting)
+    def test_side_of_the_truth(self, case: Case, setting: Setting) -> None:
+        lower, upper = pinch(setting)
         found = case.epsilon(*setting)
         assert 0.0 < lower <= upper
         if case.method.kind is Kind.UPPER:
@@ -185,12 +161,8 @@ class TestKind:
             return
         method, options = case.solving
         # So many steps for δ that it is neither beyond 1 nor below what grids resolve.
-        known = {
-            "noise_multiplier": 6.0,
-            "sample_rate": 0.02,
-            "steps": 5000 if unknown == "delta" else 50,
-            "delta": 1e-5,
-        }
+        steps = 5000 if unknown == "delta" else 50
+        known = {"noise_multiplier": 6.0, "sample_rate": 0.02, "steps": steps, "delta": 1e-5}
         asked = {name: value for name, value in known.items() if name != unknown}
         if case.method.kind is not Kind.UPPER:
             with pytest.raises(NoAnswer, match=case.method.kind_reason[:30].replace("(", r"\(")):

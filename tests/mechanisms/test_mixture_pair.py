@@ -16,9 +16,10 @@ from scipy.stats import norm
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
+from dpviz.accounting.pld.privacy_loss import discretise
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, SampledGaussian
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
+from tests.accounting.references import hockey_stick
 
 Array = npt.NDArray[np.float64]
 RATE = 256 / 60_000
@@ -112,15 +113,11 @@ def test_outputs_have_the_losses_asked_for(pair: MixturePair) -> None:
 def test_grids_lie_above_and_below_the_privacy_curve(pair: MixturePair, cells: int) -> None:
     low, high = pair.loss(np.array(pair.reach(8.0))).tolist()
     plds = discretise(Mixed(pair), (high - low) / cells, 12.0)
-
-    def shown(pld: LossDistribution, epsilon: float) -> float:
-        return float(pld.mass @ -np.expm1(np.minimum(epsilon - pld.loss(), 0.0))) + pld.infinite
-
     for epsilon in (0.0, 0.05 * high, 0.4 * high):
         removed, added = (math.exp(each._log_delta(epsilon)) for each in (pair, pair.mirrored))
-        assert shown(plds.remove_below, epsilon) <= removed * (1 + 1e-9) + 1e-15
-        assert shown(plds.remove_above, epsilon) >= removed * (1 - 1e-9) - 1e-15
-        assert shown(plds.add_above, epsilon) >= added * (1 - 1e-9) - 1e-15
+        assert hockey_stick(plds.remove_below, epsilon) <= removed * (1 + 1e-9) + 1e-15
+        assert hockey_stick(plds.remove_above, epsilon) >= removed * (1 - 1e-9) - 1e-15
+        assert hockey_stick(plds.add_above, epsilon) >= added * (1 - 1e-9) - 1e-15
 
 
 @pytest.mark.parametrize("pair", PAIRS[:12:3], ids=range(4))

@@ -1,7 +1,5 @@
 """Fig. 3 of Li et al. 2019: what recorded runs cost, by three ways of accounting, and what is said of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,7 +8,6 @@ import pytest
 import dpviz
 from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.questions.papers.recorded import ADULT_FIGURE
-from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import DELTA, EXAMPLES, adult_record, reached_on_adult
 from tests.questions.asking import asked
 
@@ -65,10 +62,6 @@ def test_means_and_bars_are_those_of_the_record() -> None:
 
 def test_the_verdicts_rest_on_the_runs() -> None:
     """They are words: here are the numbers that they would have to change with."""
-    found = {c.key: c.recompute() for c in CLAIMS if c.key.startswith("sg-fig3") and c.recompute is not None}
-    assert found["sg-fig3"].value == pytest.approx(0.2972, abs=1e-4)
-    assert 0.5 < found["sg-fig3-baseline"].value < 1.5, "clipping costs about a percentage point"
-    assert found["sg-fig3-best"].value > 2.0
     sample, sgld = (reached_on_adult(method, "replaced") for method in ("sample", "sgld"))
     pairs = [(a, b) for a in sample for b in sgld if abs(a.epsilon / b.epsilon - 1) < 0.02]
     ahead = {round(b.epsilon, 1): a.mean - b.mean for a, b in pairs}

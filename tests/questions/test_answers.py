@@ -1,20 +1,16 @@
 """What questions answer at settings whose numbers and words are known: answers.toml."""
 
-from __future__ import annotations
-
 import re
-import tomllib
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpviz.questions.answer import whole
 from dpviz.questions.catalogue import QUESTIONS
-from tests.questions.asking import linked
+from tests.questions.asking import answer_to, table
 
-ANSWERS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+ANSWERS: dict[str, dict[str, Any]] = table("answers")
 
 
 def fact(facts: Any, path: str) -> float:
@@ -27,9 +23,8 @@ def fact(facts: Any, path: str) -> float:
 @pytest.mark.parametrize("link", ANSWERS)
 def test_what_is_known_comes_out(link: str) -> None:
     """`values`: fact → number and relative tolerance; `says`: patterns in the words; `never`: not in them."""
-    expected, (key, _, query) = ANSWERS[link], link.removesuffix(" first").partition("?")
-    question = QUESTIONS[key]
-    answer = linked(question, query)
+    expected, question = ANSWERS[link], QUESTIONS[link.removesuffix(" first").partition("?")[0]]
+    answer = answer_to(link.removesuffix(" first"))
     if not link.endswith(" first"):  # with what comes later
         answer = whole(answer, question.slow)
     words = [question.headline(answer), *map(str, question.metrics(answer)), *map(str, question.notes(answer))]

@@ -1,7 +1,5 @@
 """What attackers can do: numbers and words of the five questions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 import dpviz
 from dpviz.fields import numbers
 from dpviz.mechanisms import MECHANISMS
-from dpviz.questions.attack.roc import ROC, region_key
+from dpviz.questions.attack.roc import ROC
 from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import RESIDENTS, TOWN
 from dpviz.questions.presets import POINTS
@@ -71,11 +69,6 @@ class TestRoc:
         assert (by["tight"] >= by["unsampled"] - 1e-9).all()
         assert (by["tight"] - by["unsampled"]).max() < 2e-3
 
-    def test_no_finite_epsilon_says_so(self) -> None:
-        a = asked(ROC, mech="person", rows="1000", sigma="0.001", q="0.5", steps="1e12")
-        assert not math.isfinite(a.facts.epsilon) or a.facts.epsilon > 1e5
-        assert region_key(a) is None
-
     @pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
     def test_every_mechanism_has_its_region(self, kind: str) -> None:
         a = asked_whole(ROC, mech=kind, q="0.02", steps="100", sigma="2", b="2")
@@ -113,7 +106,6 @@ class TestTown:
         assert (own <= promised).all()
         assert (promised < 2.0).all()
         assert a.facts.own <= a.facts.richest < 0.1
-        assert "For 99 % of such people" in RESIDENTS.headline(a)
         # §4.4.1: what is promised to 99 % at δ is the Bayesian guarantee at δ_μ = 0.01 δ.
         x = np.asarray(a.plot.lines[-1].x)
         at = int(np.abs(x - 0.01).argmin())

@@ -1,14 +1,10 @@
 """A claim against what is described: bounds, verdicts, and what code says."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap
-import tomllib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +14,11 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.papers.check import CHECK, CheckFacts, described, renyi_above, steps_of
 from dpviz.questions.papers.snippet import LONGEST, read
-from tests.questions.asking import asked, asked_whole, linked
+from tests.questions.asking import asked, asked_whole, linked, table
 
 
 def verdict(answer: Answer[CheckFacts]) -> str:
@@ -30,7 +26,7 @@ def verdict(answer: Answer[CheckFacts]) -> str:
 
 
 # Programs whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
-PROGRAMS = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
+PROGRAMS = table("programs")
 GOOD, WORSE, KEYS, PLAIN, MISLEADING, REPEATED, WRAPPED, NEUTRAL = (
     PROGRAMS[table] for table in ("good", "worse", "keys", "plain", "misleading", "repeated", "wrapped", "neutral")
 )
@@ -91,19 +87,6 @@ def test_the_doubled_bound_is_above_the_symmetric_pairs_divergence() -> None:
     single = float(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=alpha))
     assert pair.releases
     assert math.exp((alpha - 1.0) * single) < whole <= 1.0 + 2.0 * math.expm1((alpha - 1.0) * single)
-
-
-def test_shuffled_counts_one_use_an_epoch() -> None:
-    known = {"size": 60_000, "batch": 256, "epochs": 60.0, "sigma": 1.1, "replace": True}
-    shuffled, poisson = (described(sampler=sampler, **known) for sampler in ("shuffled", "poisson"))  # type: ignore[arg-type]
-    assert (shuffled.above, shuffled.below) == ((SampledGaussian(0.55, 1.0), 60), None)
-    assert poisson.below == (ReplaceOneGaussian(1.1, 256 / 60_000), 14_063)
-
-
-def test_a_fixed_size_takes_one_steps_moments_twice() -> None:
-    fixed = described(size=1000, batch=20, epochs=4.0, sigma=2.0, sampler="fixed", replace=True)
-    mechanism, steps = fixed.above
-    assert renyi_above(fixed, 1e-5) > 1.01 * dpviz.epsilon("renyi", mechanism=mechanism, steps=steps, delta=1e-5)
 
 
 @pytest.mark.parametrize("code", PROGRAMS["read"].values(), ids=PROGRAMS["read"])

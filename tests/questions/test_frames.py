@@ -1,7 +1,5 @@
 """A frame says what the settled page says: the same words, the same quantities, at most 1 % looser where they bound."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -57,10 +57,3 @@ def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: P
     text = file.read_text(encoding="utf-8")
     assert paragraphs(asked.question.assumed(asked.answer)) in text
     assert told["base"]["notes"] in text
-
-
-def test_words_become_html_and_stay_words() -> None:
-    assert (
-        paragraphs("a <b> **c**\n\n- *d*\n  `e`\n- f")
-        == "<p>a &lt;b&gt; <b>c</b></p><ul><li><i>d</i> <code>e</code></li><li>f</li></ul>"
-    )

@@ -1,7 +1,5 @@
 """What a trained network gives away: runs of a store and small networks, the numbers, the script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from dpviz.questions.leakage import DISTANCES, MEMBERSHIP
 from dpviz.questions.leakage.fields import NETWORK
 from dpviz.questions.leakage.questions import LeakageFacts
 from dpviz.questions.leakage.stored import of_run, weights_of
-from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
+from dpviz.questions.networks import RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
 from dpviz.training.events import NOT_COVERED
@@ -107,17 +105,6 @@ def test_nothing_claimed_bounds_nothing(home: Engine, epsilon: object) -> None:
     assert found.facts.network.claimed is None
     assert [b.success for b in found.facts.network.bounds] == [1.0]
     assert missing(found, "nothing bounds a better one, for what was seen decides") == []
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (0.0, 0.1), (30.0, 1e-5), (float("inf"), 1e-5)])
-def test_exchange_is_a_group_of_two(epsilon: float, delta: float) -> None:
-    success = float(dpviz.attack_success(epsilon, delta=delta))
-    bound = Limit("claim", "Rényi", "renyi_improved", epsilon, delta, success)
-    assert 0.5 <= bound.success <= bound.swapped <= 1.0
-    if epsilon < 10:
-        assert bound.swapped == pytest.approx(
-            dpviz.attack_success(2 * epsilon, delta=delta * (1 + np.exp(epsilon))), rel=1e-12
-        )
 
 
 def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:

@@ -22,68 +22,13 @@ from dpviz.questions.layout import Reader, moved, of_texts
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
 from dpviz.questions.story import STOPS
-from tests.questions.asking import default, reading
+from tests.questions.asking import default, reading, table
 
 Rules = dict[str, int]
 Finished = Callable[[Answer[Any], Any], Answer[Any]]
 
-LOSS: Rules = {"sigma": -1, "q": 1, "steps": 1, "delta": -1}
-ATTACK: Rules = {"sigma": -1, "q": 1, "steps": 1}
-ROOM: Rules = {"sigma": 1, "q": -1, "delta": 1, "beps": 1}
-NEED: Rules = {"target": -1, "q": 1, "steps": 1, "delta": -1}
-LANGEVIN: Rules = {"leta": 1, "lsteps": 1, "delta": -1}
-
-# Question → quantity (a pattern of its name, or after "says:" of the headline's words) → slider → where it goes.
-# Left out, because theory leaves it open:
-# - a fixed λ, and a distribution's shape, which may help or hurt;
-# - the odometer in δ: its filters double, so a lower δ may need one filter fewer (Lécuyer 2021, §4);
-# - what one pair (ε, δ) allows, in δ: it is no function of the mechanism alone.
-TABLE: dict[str, dict[str, Rules]] = {
-    "compose": {
-        "Tightest valid bound": LOSS,
-        "(Numerical|Tight).*ε": LOSS,
-        "Best attack is right": ATTACK,
-        "Bayesian ε": LOSS | {"dmu": -1, "quantile": -1},
-        "says: at most # %": ATTACK,
-    },
-    "noise": {"DP: σ": NEED, "Bayesian DP: σ": NEED | {"dmu": -1}, "ε at my σ": LOSS},
-    "solve": {"DP: σ": NEED, "Bayesian DP: σ": NEED | {"dmu": -1}, "The mechanism itself: σ": NEED},
-    "orders": {
-        "ε, improved conversion": LOSS,
-        "(Numerical|Tight).*ε": LOSS,
-        "ε, moments accountant": LOSS | {"omax": -1},
-        "Best attack is right": ATTACK,
-    },
-    "divergence": {r"R\(2\) of one step": {"sigma": -1, "q": 1}},
-    "concentrated": {"ρ of zCDP": {"sigma": -1, "q": 1}, r"R\(2\) of one step": {"sigma": -1, "q": 1}},
-    "roc": {
-        "Accuracy at even odds": ATTACK,
-        r"From one \(ε, δ\)": ATTACK,
-        "Found at FPR": ATTACK,
-        "says: more than # %": ATTACK,
-    },
-    "success": {
-        "Guesses right": {"aeps": 1, "delta": 1},
-        "Belief that you are in": {"aeps": 1},
-        "Odds grow": {"aeps": 1},
-    },
-    "town": {"Best attack is right": {"aeps": 1}},
-    "residents": {"ε for everybody": {"aeps": 1}},
-    "stop": {
-        "Stop when you like": ATTACK,
-        "As if planned": LOSS,
-        "(Numerical|Tight).*ε": LOSS,
-        "Steps within ε": ROOM,
-    },
-    "spend": {"Left": ROOM},
-    "individual": {"Steps of someone at C": ROOM, "Steps at the median norm": ROOM},
-    "langevin_epsilon": {"Rényi ε, composed": LANGEVIN, "(Numerical|Tight).*ε": LANGEVIN},
-    "check": {"At (least|most)": {"ksigma": -1, "kepochs": 1, "delta": -1}},
-    "together": {"ε of both": {"geps": 1}, "δ of 5 mechanisms": {"gdmu": 1}},
-    "loss": {r"P\(L > ε\)": {"ploss": -1}},
-    "pate": {"Whatever the votes": {"pasigma": -1, "paqueries": 1, "delta": -1}},
-}  # fmt: skip
-STORY: dict[str, Rules] = {"says: at most # %": ATTACK, "says: more than # %": ATTACK, "says: ε ≤ #": LOSS}
+TABLE: dict[str, dict[str, Rules]] = table("monotone")["questions"]
+STORY: dict[str, Rules] = table("monotone")["story"]
 
 NUMBER = r"(?:[>≤≈×] ?)*(−?[\d.\u202f]*\d(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[−-]?\d+)?|∞)"
 _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-", "\u202f")

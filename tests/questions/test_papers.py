@@ -1,7 +1,5 @@
 """The papers' figures as questions: what is drawn is what the theorems and the authors' procedures say."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -17,7 +15,7 @@ from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
 from dpviz.questions.papers.abadi import CLIPPING, LOSS, MAIN_THEOREM, TAIL, least_epsilon
 from dpviz.questions.papers.adaptive import ADAPTIVE
-from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER
+from dpviz.questions.papers.bayesian import FIGURE_1, INFERENCE, RARE
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS, synthetic
@@ -42,14 +40,6 @@ def test_figure_1_has_four_curves() -> None:
     assert list(lines(answer)) == ["dp_fixed", "dp_best", "bayesian_fixed", "bayesian_best"]
 
 
-def test_dp_is_the_same_in_all_panels_and_the_panels_differ() -> None:
-    facts = [asked_whole(FIGURE_1, pquant=quantile).facts for quantile in ("0.05", "0.25", "0.75", "0.95")]
-    assert len({f.dp_fixed for f in facts}) == 1
-    bayesian = [f.bayesian_fixed for f in facts]
-    assert bayesian == sorted(bayesian, reverse=True)
-    assert bayesian[0] > 100 * bayesian[-1]
-
-
 def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
     distances, noise = synthetic.distances(0.75, 0, clipped=False)
     costs = dpviz.bayesian_cost(distances, noise_std=noise, sample_rate=1e-3, total_steps=1, orders=list(ORDERS))
@@ -57,11 +47,6 @@ def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
     known = bayesian_epsilon(distances, noise_std=noise, sample_rate=1e-3, steps=1, delta_mu=1e-5, orders=ORDERS)
     assert alone.min() == pytest.approx(float(known), rel=1e-3)
     assert one_step(distances, noise, 1.0) == pytest.approx(alone, rel=1e-12)
-
-
-def test_unclipped_costs_at_least_as_much_as_clipped() -> None:
-    clipped, unclipped = (asked(FIGURE_3, pclip="0.05", punclip=flag).facts for flag in "01")
-    assert unclipped.bayesian_fixed >= clipped.bayesian_fixed
 
 
 # --- DP-SGD: two theorems and an example ------------------------------------------------------------------------------
@@ -127,16 +112,6 @@ def test_every_claim_is_counted_once_whichever_way_it_is_asked() -> None:
     by_paper = [claim.key for key in PAPERS for claim in asked(PRINTED_CLAIMS, ppaper=key).facts.chosen]
     assert sorted(by_paper) == sorted(claim.key for claim in CLAIMS)
     assert {claim.verdict for claim in asked(PRINTED_CLAIMS, pverdict="open").facts.chosen} == {"open"}
-
-
-def test_what_takes_long_comes_later_and_joins() -> None:
-    first = asked(PRINTED_CLAIMS, ppaper="sgmcmc")
-    assert {claim.key for claim in first.facts.waiting} == {
-        claim.key for claim in CLAIMS if claim.slow and claim.paper == "sgmcmc"
-    }
-    whole = asked_whole(PRINTED_CLAIMS, ppaper="sgmcmc")
-    assert not whole.facts.waiting
-    assert "MNIST, ε of DP-SGLD" in set(whole.plot.table()["printed"])
 
 
 @pytest.mark.parametrize("paper", ["all", *PAPERS])
@@ -260,14 +235,6 @@ def test_the_areas_are_the_probabilities(direction: str, span: str) -> None:
     assert (back.facts.law.delta, back.facts.other.delta) == (answer.facts.other.delta, law.delta)
 
 
-def test_a_mean_loss_is_the_divergence_at_order_one() -> None:
-    """R(α) tends to it as α tends to 1; T steps have T times as much."""
-    one, many = (asked(LOSS, pspan=span).facts.law.mean for span in ("one", "all"))
-    assert many == pytest.approx(1e4 * one)
-    near = float(renyi_divergence(noise_multiplier=4.0, sample_rate=0.01, orders=[1.001])[0])  # type: ignore[index]
-    assert one == pytest.approx(near, rel=2e-3)
-
-
 # --- clipping ---------------------------------------------------------------------------------------------------------
 
 
@@ -298,11 +265,6 @@ def test_the_best_threshold_has_the_least_error(family: str) -> None:
     assert more.best <= answer.facts.best, "more noise asks for a smaller C"
 
 
-def test_without_clipping_there_is_no_threshold_to_choose() -> None:
-    groups = CLIPPING.groups(lambda field: "off" if field.key == "con" else field.default)
-    assert [field.key for field in groups["Question"]] == ["con", "cfam"]  # type: ignore[union-attr]
-
-
 # --- Bayesian DP: what no sample has shown, and several at once -------------------------------------------------------
 
 
@@ -312,17 +274,6 @@ def test_the_bound_for_every_share_is_missed_as_often_as_it_says(zeros: int, one
     assert binom.cdf(ones, zeros + ones, f.exact) == pytest.approx(failure, rel=1e-9)
     assert beta.sf(f.posterior, ones + 1, zeros + 1) == pytest.approx(failure, rel=1e-9)
     assert f.posterior < f.exact
-
-
-def test_the_flat_priors_estimate_may_be_missed_more_often_for_one_share() -> None:
-    """What the note says: at ρ just above ρ̂(N₁ = 0) a sample without any C comes more often than γ."""
-    f = asked(RARE, rzeros="100", gamma="0.05").facts
-    assert (1 - f.posterior) ** 100 > 0.05 == pytest.approx((1 - f.exact) ** 100)
-
-
-def test_the_largest_group_is_the_last_whose_delta_is_below_one() -> None:
-    largest = asked(TOGETHER, geps="0.5", gdmu="1e-5", gk="5").facts.largest
-    assert largest * math.exp(largest * 0.5) * 1e-5 < 1 < (largest + 1) * math.exp((largest + 1) * 0.5) * 1e-5
 
 
 # --- sampled Gaussian, Theorem 5 --------------------------------------------------------------------------------------

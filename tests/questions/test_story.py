@@ -55,6 +55,12 @@ def test_numbers_are_the_librarys(stop, pattern, value, low, high, setting):
     assert len(told.plot(answer).lines) == 2 or stop != 3
 
 
+def test_every_stop_says_how_often_the_best_attack_is_right():
+    for number in range(1, len(STOPS) + 1):
+        stop, answer = whole(number, {})
+        assert "55.1 %" in stop.headline(answer), stop.title
+
+
 def test_sampling_says_where_there_is_none():
     answer = asked(STOPS[2].question, q="0.5", curves="renyi_improved")
     assert Now(answer).larger is None

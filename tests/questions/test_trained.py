@@ -1,7 +1,5 @@
 """Policies in recorded runs: what is drawn and said is what the records hold, read by today's accountants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import Rerun
 from dpviz.questions.budget.shared import NAMES
 from dpviz.questions.budget.trained import TRAINED, Course, courses, together, zoomed
 from dpviz.training.accounts.counting import baseline
@@ -133,10 +130,3 @@ def test_figure_1_says_how_much_longer() -> None:
     assert a.facts.record.made in told
     assert "seeded" in told
     assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in TRAINED.headline(a)
-
-
-def test_one_run_can_be_made_again() -> None:
-    a = asked(TRAINED, brun="early", bpol="fixed.tune")
-    assert TRAINED.more["Run again"](a) == [Rerun("early_cnn")]
-    [table] = TRAINED.more["The runs"](a)
-    assert len(table) == 6  # type: ignore[arg-type]
