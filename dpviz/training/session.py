@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Callable
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import accuracy_of, below_majority, closing
+from dpviz.training.words import words
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
 SETTLE_EVERY = 10
@@ -41,15 +40,12 @@ SETTLE_EVERY = 10
 _PART = 1000
 
 
-_WORDS = tomllib.loads((resources.files("dpviz.training") / "endings.toml").read_text(encoding="utf-8"))
-
-
 class Ended(Exception):
-    """The run came to an end of its own: `state` and `reason` as in the summary, in the words of `endings.toml`."""
+    """The run came to an end of its own: `state` and `reason` as in the summary, in the words of `words.toml`."""
 
     def __init__(self, reason: str, **facts: Any) -> None:
         self.state, self.reason = "failed" if reason == "not finite" else "done", reason
-        super().__init__(_WORDS["ends"][reason].format(**facts))
+        super().__init__(words("ends", reason, **facts))
 
 
 class Session:
@@ -175,10 +171,10 @@ class Session:
             return
         total = min(done + plan, self.settings.last_step)
         self.flush()
-        text: str = _WORDS["notes"]["replanned"].format(total=total)
+        text = words("notes", "replanned", total=total)
         if self.accounts is not None and self.accounts.bayesian is not None:
             self.accounts.bayesian.replan(total)
-            text += _WORDS["notes"]["bayesian"]
+            text += words("notes", "bayesian")
         self.emit("replanned", total_steps=total, text=text)
 
     def _coming(self) -> tuple[int, SampledGaussian | None]:
@@ -252,7 +248,7 @@ class Session:
             look = partial(correct_predictions, self.network, self._x, self._y)
             count = release(look, mechanism=mechanism, account=account, random=self._random)
         except BudgetExceeded:
-            self.emit("note", text=_WORDS["notes"]["no_count"])
+            self.emit("note", text=words("notes", "no_count"))
             return
         seen = self._counting.observe(count, self.accounts.budget)
         text = seen.pop("text")

@@ -27,7 +27,7 @@ from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image
-from dpviz.training.refusals import refuse
+from dpviz.training.words import refusal
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,9 @@ def _check_together(settings: RunSettings) -> None:
         name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
         for name in ("policy", "views")
     }
-    refuse("settings", broken, s=settings, most=MOST_CHANGING, **readers)
+    for rule, is_broken in broken.items():
+        if is_broken:
+            raise refusal(rule, s=settings, most=MOST_CHANGING, **readers)
     plain = {"policy": Fixed.key, "filter_epsilon": None, "bayesian": False, "target_measure": "test"}
     for name, off in () if settings.private else plain.items():
         if getattr(settings, name) != off:
@@ -322,7 +324,8 @@ def _check_together(settings: RunSettings) -> None:
                 f"to account for. Take {name}={off!r}."
             )
     by_test = settings.target_accuracy is not None and settings.target_measure == "test"
-    refuse("settings", {"ends": policy.ends and by_test}, s=settings)
+    if policy.ends and by_test:
+        raise refusal("ends", s=settings)
     if settings.bayesian:
         _validate.delta_beyond_failure(settings.bayesian_delta, settings.estimator_failure, 1)
 

@@ -9,6 +9,7 @@ from dpviz.accounting.adaptive.policies import POLICIES, Policy, Released, Setti
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.words import words
 
 
 def make_policy(settings: RunSettings, examples: int) -> Policy:
@@ -82,16 +83,12 @@ class Counting:
         self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
         sigma, batch_size = self._policy.setting
         blocked = before.blocked(count, may_lower=may_lower)
-        text = (
-            "The count rose, but the policy changes nothing: what is left of the budget lasts for no more than "
-            f"{self._margin} epochs, the margin that was set."
-        )
         return {
             "count": count.value,
             "accuracy": accuracy,
             "rose": before.rose(count),
             "blocked": blocked,
-            "text": text if blocked else "",
+            "text": words("notes", "margin", margin=self._margin) if blocked else "",
             "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
             "noise_multiplier": sigma,
             "batch_size": batch_size,

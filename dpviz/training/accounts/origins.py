@@ -15,7 +15,7 @@ from dpviz.accounting.claims import rounded_up
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
-from dpviz.training.refusals import refuse
+from dpviz.training.words import refusal
 
 if TYPE_CHECKING:
     from dpviz.training.settings import RunSettings
@@ -121,28 +121,30 @@ def check_origins(settings: RunSettings) -> None:
         ValueError: naming the start, what is wrong with it and the way out.
     """
     earlier, number = settings.origins, len(settings.origins)
-    broken = {"unknown": number and settings.start_from is None, "many": number > MOST_ORIGINS}
-    refuse("origins", broken, s=settings, most=MOST_ORIGINS, number=number)
+    if number and settings.start_from is None:
+        raise refusal("unknown_start")
+    if number > MOST_ORIGINS:
+        raise refusal("many_origins", name=earlier[0].name, most=MOST_ORIGINS, number=number)
     for origin in earlier:
         broken = {
-            "data": origin.data not in DATA_SETS and not is_own(origin.data),
-            "counts": not all(count >= 1 for _, _, count in origin.mechanisms),
-            "spent": not origin.unbounded and not origin.mechanisms and not origin.demonstrations,
-            "epsilon": origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf,
-            "delta": not 0.0 < origin.delta < 1.0,
+            "data_of_origin": origin.data not in DATA_SETS and not is_own(origin.data),
+            "counts_of_origin": not all(count >= 1 for _, _, count in origin.mechanisms),
+            "spent_of_origin": not origin.unbounded and not origin.mechanisms and not origin.demonstrations,
+            "epsilon_of_origin": origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf,
+            "delta_of_origin": not 0.0 < origin.delta < 1.0,
         }
-        refuse("origin", broken, o=origin)
+        for rule, is_broken in broken.items():
+            if is_broken:
+                raise refusal(rule, o=origin)
         list(origin.events)  # σ and q that cannot be are refused
     if not settings.private:
         return
     for origin in on_the_same(settings):
         why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
         if why and not origin.demonstrations:
-            raise ValueError(
-                f"Expected start_from={origin.name!r} to have an ε that can be added to this run's: it learned from "
-                f"the same data, and {why}. Start from random weights or from another run."
-            )
-    refuse("origins", {"bayesian": settings.bayesian and on_the_same(settings)}, names=names(settings))
+            raise refusal("unbounded_origin", name=origin.name, why=why)
+    if settings.bayesian and on_the_same(settings):
+        raise refusal("bayesian_start", names=names(settings))
 
 
 def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.models.base import image
+from dpviz.training.words import refusal
 
 Tensor = torch.Tensor
 SHIFT = 4  # pixels up, down and sideways at most, as in the paper
@@ -34,7 +35,7 @@ class Views:
     def __call__(self, x: Tensor) -> Tensor:
         """Images (b, c, h, w) → their views (bK, c, h, w), one image's together; edges are filled by reflection."""
         if x.ndim != 4 or min(x.shape[2:]) <= SHIFT:
-            raise ValueError(refusal(self.count, tuple(x.shape[1:])))
+            raise refusal("views_of_shape", shape=tuple(x.shape[1:]), count=self.count, shift=SHIFT)
         sides, mirrors = 2 * SHIFT + 1, 2 if self._flips else 1
         # One number a view: the first images get theirs however many come after.
         drawn = torch.from_numpy(self._random.integers(0, mirrors * sides**2, x.shape[0] * self.count)).to(x.device)
@@ -46,13 +47,6 @@ class Views:
         return torch.where(mirrored[:, None, None, None], shifted.flip(-1), shifted) if self._flips else shifted
 
 
-def refusal(count: int, shape: tuple[int, ...]) -> str:
-    return (
-        f"Expected views=1 with examples of shape {shape}, found {count}: views are shifted by up to {SHIFT} pixels, "
-        "so they need images (c, h, w) that are larger. Take views=1."
-    )
-
-
 def views_of(count: int, data: TrainingData, random: np.random.Generator) -> Views | None:
     """The views that a run asks for; None for the examples as they are.
 
@@ -62,5 +56,5 @@ def views_of(count: int, data: TrainingData, random: np.random.Generator) -> Vie
     if count == 1:
         return None
     if not image(data.shape) or min(data.shape[1:]) <= SHIFT:
-        raise ValueError(refusal(count, data.shape))
+        raise refusal("views_of_shape", shape=data.shape, count=count, shift=SHIFT)
     return Views(count, random, flips=data.flips)

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 from typing import Any
 
 import torch
 from torch import nn
 
+from dpviz.training.words import refusal
+
 _PRECISE = (torch.float32, torch.float64)
-_TABLES = tomllib.loads((resources.files(__package__) / "refusals.toml").read_text(encoding="utf-8"))
-
-
-def refusal(key: str, **facts: Any) -> ValueError:
-    """The error `key` of `refusals.toml`; a layer without a name is the network itself, a dtype is told in short."""
-    shown = {name: str(fact).removeprefix("torch.") if name == "dtype" else fact for name, fact in facts.items()}
-    if "layer" in facts:
-        shown["layer"] = facts["layer"] or "network"
-    return ValueError(_TABLES["messages"][key].format(**shown))
-
-
-def way_out(text: str) -> str:
-    """What may be done about an error of PyTorch with this `text`."""
-    return next(str(way) for part, way in _TABLES["ways_out"].items() if part in text)
 
 
 def refuse_parameters(network: nn.Module) -> None:

@@ -20,8 +20,8 @@ import torch
 from torch import nn
 from torch.optim import optimizer
 
-from dpviz.training.engine.accepted import refusal
 from dpviz.training.engine.vectors import shaped
+from dpviz.training.words import refusal
 
 Tensor = torch.Tensor
 

@@ -33,9 +33,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import TorchFunctionMode
 
-from dpviz.training.engine.accepted import refusal, refuse_half, way_out
+from dpviz.training.engine.accepted import refuse_half
 from dpviz.training.engine.layers import Layer
 from dpviz.training.engine.products import Dense, Products
+from dpviz.training.words import refusal, way_out
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]

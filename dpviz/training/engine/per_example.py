@@ -26,7 +26,6 @@ from dpviz import _validate
 from dpviz.training.data.views import Views
 from dpviz.training.engine.accepted import (
     full_precision,
-    refusal,
     refuse_batch_norms,
     refuse_parameters,
     refuse_rounded_products,
@@ -37,6 +36,7 @@ from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
 from dpviz.training.sampling import loss_per_example
+from dpviz.training.words import refusal
 
 Tensor = torch.Tensor
 

@@ -1,0 +1,29 @@
+"""The words of `words.toml`, filled in with facts."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import Any
+
+_WORDS = tomllib.loads((resources.files(__package__) / "words.toml").read_text(encoding="utf-8"))
+
+
+def words(table: str, key: str, /, **facts: Any) -> str:
+    """The sentence `key` of a table; a layer without a name is the network itself, a dtype is told in short."""
+    if "layer" in facts:
+        facts["layer"] = facts["layer"] or "network"
+    if "dtype" in facts:
+        facts["dtype"] = str(facts["dtype"]).removeprefix("torch.")
+    text: str = _WORDS[table][key].format(**facts)
+    return text
+
+
+def refusal(key: str, /, **facts: Any) -> ValueError:
+    """What cannot work, as an error that names it and the way out."""
+    return ValueError(words("refusals", key, **facts))
+
+
+def way_out(error: str) -> str:
+    """What may be done about an error of PyTorch with this text."""
+    return next(str(way) for part, way in _WORDS["ways_out"].items() if part in error)
