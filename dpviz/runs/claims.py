@@ -38,9 +38,10 @@ from dpviz.training.accounts.claims import (
     was_planned,
 )
 from dpviz.training.accounts.live import renyi_accountant
-from dpviz.training.accounts.origins import Origin, spent_before
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.settings import RunSettings
+from dpviz.training.values import Origin
 
 
 def mechanisms(events: Iterable[Event]) -> tuple[GaussianEvent, ...]:

@@ -25,11 +25,12 @@ from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.origins import Origin, spent_before
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.session import Session, stored_parameters
 from dpviz.training.settings import RunSettings
+from dpviz.training.values import Origin
 from dpviz.ui.runs.report import html_report
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 

@@ -9,9 +9,9 @@ from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
 from dpviz.training.accounts.live import LiveAccounts, budget_filter
-from dpviz.training.accounts.origins import Origin
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
+from dpviz.training.values import Origin
 
 N = 10_000
 PLAIN = RunSettings(steps=100, noise_multiplier=2.0, batch_size=500)

@@ -13,10 +13,11 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.claims import claim_at, planned_claim, was_planned
 from dpviz.training.accounts.live import LiveAccounts, budget_filter, check_run, promised
-from dpviz.training.accounts.origins import Origin, beside, spent_before
+from dpviz.training.accounts.origins import beside, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
+from dpviz.training.values import Origin
 
 N = 10_000
 LOUD = Origin(run="a", name="Run 1", data="mnist-10k", mechanisms=((1.2, 0.05, 80),), epsilon=2.5)

@@ -19,8 +19,8 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.store.records import Event
 from dpviz.training.accounts.claims import everything_planned, planned_claim
-from dpviz.training.accounts.origins import Origin
 from dpviz.training.settings import RunSettings
+from dpviz.training.values import Origin
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.charts import epsilons, frontier, overlay
 from dpviz.ui.runs.report import html_report

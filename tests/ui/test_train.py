@@ -27,8 +27,9 @@ from dpviz.runs.claims import start_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
-from dpviz.training.accounts.origins import Origin, spent_before
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.settings import GROUPS, RunSettings
+from dpviz.training.values import Origin
 from dpviz.ui import state
 from dpviz.ui.train import tight
 from tests.ui.driver import enter, open_app, open_part, press, put, said

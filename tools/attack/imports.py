@@ -25,10 +25,10 @@ from dpviz.runs.engine import Engine, engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv, steps_parquet
 from dpviz.runs.store.records import RunRecord
-from dpviz.training.accounts.origins import Origin
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
 from dpviz.training.settings import RunSettings
+from dpviz.training.values import Origin
 from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page
 from dpviz.ui.runs.charts import draw, overlay

@@ -92,7 +92,7 @@ class Planned:
 
     @property
     def beside(self) -> str:
-        return beside(self.settings)
+        return beside(self.settings) if self.settings.private else ""
 
     @property
     def options(self) -> dict[str, Any]:

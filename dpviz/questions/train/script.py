@@ -16,7 +16,7 @@ def training(settings: RunSettings) -> str:
         for field in dataclasses.fields(settings)
         if getattr(settings, field.name) != getattr(usual, field.name)
     )
-    origin = "from dpviz.training.accounts.origins import Origin\n" if settings.origins else ""
+    origin = "from dpviz.training.values import Origin\n" if settings.origins else ""
     return (
         "from dpviz.training.loop import FreeRun, run\n"
         f"{origin}from dpviz.training.settings import RunSettings\n\n"

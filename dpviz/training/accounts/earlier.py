@@ -20,7 +20,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from dpviz.mechanisms import GaussianEvent, merge_events
-from dpviz.training.accounts.origins import OTHER_DATA, SAME_DATA, Origin
+from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin
 
 Tensor = torch.Tensor
 OWN_DATA = "own:python"  # no description of that name says anything of them

@@ -7,73 +7,15 @@ account of this run begins with what the earlier ones may have spent. Of other d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
 
 from dpviz.accounting.claims import rounded_up
-from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.mechanisms import GaussianEvent, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
+from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin, RunValues
 from dpviz.training.words import refusal
 
-if TYPE_CHECKING:
-    from dpviz.training.settings import RunSettings
-
 MOST_ORIGINS = 20  # runs that led to a run's start, one from another
-# In the place of a run's id: earlier trainings of the same program, which need not have made the weights.
-SAME_DATA, OTHER_DATA = "program: same data", "program: other data"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """A run that the weights come from.
-
-    Attributes:
-        run, name: Its id, and what people call it.
-        data: What it was trained on, as in `RunSettings`.
-        mechanisms: (σ, q, count): all that it may have spent, its whole plan wherever it ended.
-        epsilon, delta: What it claims for its own data, earlier runs on them included; epsilon None for nothing.
-        unbounded: Why `mechanisms` do not bound what it learned; empty where they do.
-        replayable: Whether its noise came from a seed that is kept.
-    """
-
-    run: str
-    name: str
-    data: str
-    mechanisms: tuple[tuple[float, float, int], ...] = ()
-    epsilon: float | None = None
-    delta: float = 1e-5
-    unbounded: str = ""
-    replayable: bool = False
-
-    @property
-    def events(self) -> tuple[GaussianEvent, ...]:
-        return tuple((SampledGaussian(sigma, rate), count) for sigma, rate, count in self.mechanisms)
-
-    @property
-    def demonstrations(self) -> bool:
-        """Whether it stands for earlier demonstrations of the same program: no ε covers them, and none is added."""
-        return self.run == SAME_DATA and self.replayable
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON values; `from_json` gives the same origin back."""
-        return asdict(self) | {"mechanisms": [list(one) for one in self.mechanisms]}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """From `to_json`.
-
-        Raises:
-            ValueError: for what is no origin.
-        """
-        try:
-            mechanisms = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
-            if [count for *_, count in mechanisms] != [count for *_, count in stored["mechanisms"]]:
-                raise TypeError("a count that is not whole")
-            return cls(**{**stored, "mechanisms": mechanisms})
-        except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"Expected origins as runs with their mechanisms, found {error}.") from None
 
 
 def overlap(one: str, other: str) -> bool:
@@ -82,31 +24,31 @@ def overlap(one: str, other: str) -> bool:
     return (is_own(one) and is_own(other)) or whole[one] == whole[other]
 
 
-def on_the_same(settings: RunSettings) -> tuple[Origin, ...]:
+def on_the_same(settings: RunValues) -> tuple[Origin, ...]:
     """Earlier runs whose costs add up with this one's."""
     return tuple(
         origin for origin in settings.origins if overlap(origin.data, settings.data) and origin.run != OTHER_DATA
     )
 
 
-def _of_start(settings: RunSettings) -> tuple[Origin, ...]:
+def _of_start(settings: RunValues) -> tuple[Origin, ...]:
     """The runs that made the weights that this one starts from; empty where they are not known."""
     return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA))
 
 
-def spent_before(settings: RunSettings) -> tuple[GaussianEvent, ...]:
+def spent_before(settings: RunValues) -> tuple[GaussianEvent, ...]:
     """What the earlier runs may have spent on this run's data, equal mechanisms together."""
     return merge_events(event for origin in on_the_same(settings) for event in origin.events)
 
 
-def names(settings: RunSettings) -> str:
+def names(settings: RunValues) -> str:
     """The earlier runs on the same data, in words; empty where there is none."""
     return " and ".join(dict.fromkeys(origin.name for origin in reversed(on_the_same(settings))))
 
 
-def beside(settings: RunSettings) -> str:
-    """What an ε of this run has to say of its start, to continue a sentence or a list; empty where there is nothing."""
-    if not settings.private or settings.start_from is None:
+def beside(settings: RunValues) -> str:
+    """What an ε of a private run says of its start, to continue a sentence or a list; empty where there is nothing."""
+    if settings.start_from is None:
         return ""
     earlier = names(settings)
     words = f", with what {earlier} may have spent on the same data" if earlier else ""
@@ -114,8 +56,8 @@ def beside(settings: RunSettings) -> str:
     return f"{words}, for these data only" if elsewhere else words
 
 
-def check_origins(settings: RunSettings) -> None:
-    """Refuse a start after which no ε of a private run would hold, and origins that cannot be.
+def check_origins(settings: RunValues) -> None:
+    """Refuse origins that cannot be.
 
     Raises:
         ValueError: naming the start, what is wrong with it and the way out.
@@ -137,8 +79,14 @@ def check_origins(settings: RunSettings) -> None:
             if is_broken:
                 raise refusal(rule, o=origin)
         list(origin.events)  # σ and q that cannot be are refused
-    if not settings.private:
-        return
+
+
+def check_start(settings: RunValues) -> None:
+    """Refuse a start after which no ε of a private run would hold.
+
+    Raises:
+        ValueError: naming the start, what is wrong with it and the way out.
+    """
     for origin in on_the_same(settings):
         why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
         if why and not origin.demonstrations:
@@ -147,7 +95,7 @@ def check_origins(settings: RunSettings) -> None:
         raise refusal("bayesian_start", names=names(settings))
 
 
-def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
+def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
     """What must be true of the weights that a run starts from for its claim, in words."""
     if settings.start_from is None:
         return ()

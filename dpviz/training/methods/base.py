@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dpviz.training.engine.per_example import PerExample
     from dpviz.training.sampling import PoissonBatch
-    from dpviz.training.settings import RunSettings
+    from dpviz.training.values import RunValues
 
 
 class Info(NamedTuple):
@@ -108,18 +108,18 @@ class Method(ABC):
     usual: ClassVar[Mapping[str, float]] = {}
 
     @classmethod
-    def learning_rate(cls, settings: RunSettings, step: int) -> float:
+    def learning_rate(cls, settings: RunValues, step: int) -> float:
         """Step size of `step`, counted from 1: a line that ends at `learning_rate_end` of the first."""
         done = min((step - 1) / max(settings.steps - 1, 1), 1.0)
         return settings.learning_rate * (1.0 - done * (1.0 - settings.learning_rate_end))
 
     @classmethod
-    def mechanism(cls, settings: RunSettings, step: int, examples: int) -> SampledGaussian | None:
+    def mechanism(cls, settings: RunValues, step: int, examples: int) -> SampledGaussian | None:
         """What `step` releases of N examples; None for a method without privacy."""
         return SampledGaussian(settings.noise_multiplier, settings.sample_rate(examples))
 
     @classmethod
-    def nodes(cls, settings: RunSettings) -> tuple[int, ...]:
+    def nodes(cls, settings: RunValues) -> tuple[int, ...]:
         """Where each step has another σ: steps whose σ a table of accountants holds. Empty where all are equal."""
         return ()
 
@@ -128,7 +128,7 @@ class Method(ABC):
         """The network whose parameters are trained, made of the model's."""
         return network
 
-    def __init__(self, engine: PerExample, settings: RunSettings, *, examples: int, noise: torch.Generator) -> None:
+    def __init__(self, engine: PerExample, settings: RunValues, *, examples: int, noise: torch.Generator) -> None:
         self.engine, self.settings, self.examples, self.generator = engine, settings, examples, noise
         self.watch = False
         by_norm = settings.bayesian_distances == "norms"

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpviz.training.sampling import PoissonBatch
-    from dpviz.training.settings import RunSettings
+    from dpviz.training.values import RunValues
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # β₁, β₂ and ε of Adam
 
 
-def descend(state: State, gradient: Tensor, step_size: float, settings: RunSettings) -> State:
+def descend(state: State, gradient: Tensor, step_size: float, settings: RunValues) -> State:
     """θ moved against `gradient` (p,), in place; post-processing of the gradient, so it costs nothing."""
     done = state.step + 1
     if settings.optimiser == "adam":

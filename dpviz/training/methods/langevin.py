@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpviz.training.sampling import PoissonBatch
-    from dpviz.training.settings import RunSettings
+    from dpviz.training.values import RunValues
 
 
 def noise_multiplier(noise_std: float, step_size: float, *, batch_size: float, max_grad_norm: float) -> float:
@@ -43,24 +43,24 @@ class _Langevin(Method):
     reads = frozenset({"step_exponent", "prior_std", "burn_in", "sample_every"})
 
     @classmethod
-    def learning_rate(cls, settings: RunSettings, step: int) -> float:
+    def learning_rate(cls, settings: RunValues, step: int) -> float:
         """η₁ t^(−p) (Li et al. 2019, Theorems 3 and 4)."""
         return float(settings.learning_rate * step**-settings.step_exponent)
 
     @classmethod
-    def noise_std(cls, settings: RunSettings, step_size: float, examples: int) -> float:
+    def noise_std(cls, settings: RunValues, step_size: float, examples: int) -> float:
         """Standard deviation of the noise that a step adds to each parameter: √(η_t/N)."""
         return math.sqrt(step_size / examples)
 
     @classmethod
-    def mechanism(cls, settings: RunSettings, step: int, examples: int) -> SampledGaussian:
+    def mechanism(cls, settings: RunValues, step: int, examples: int) -> SampledGaussian:
         size = cls.learning_rate(settings, step)
         std = cls.noise_std(settings, size, examples)
         sigma = noise_multiplier(std, size, batch_size=settings.batch_size, max_grad_norm=settings.max_grad_norm)
         return SampledGaussian(sigma, settings.sample_rate(examples))
 
     @classmethod
-    def nodes(cls, settings: RunSettings) -> tuple[int, ...]:
+    def nodes(cls, settings: RunValues) -> tuple[int, ...]:
         return node_steps(settings.step_exponent) if settings.step_exponent > 0.0 else ()
 
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
@@ -99,7 +99,7 @@ class DpSghmc(_Langevin):
     usual: ClassVar = {"learning_rate": 0.1, "max_grad_norm": 5.0, "steps": 60.0}
 
     @classmethod
-    def noise_std(cls, settings: RunSettings, step_size: float, examples: int) -> float:
+    def noise_std(cls, settings: RunValues, step_size: float, examples: int) -> float:
         """Of each momentum: √(2βη_t/N)."""
         return math.sqrt(2.0 * settings.friction * step_size / examples)
 

@@ -9,7 +9,7 @@ from dpviz.training.methods.dp_sgd import descend
 
 if TYPE_CHECKING:
     from dpviz.training.sampling import PoissonBatch
-    from dpviz.training.settings import RunSettings
+    from dpviz.training.values import RunValues
 
 
 class PlainSgd(Method):
@@ -21,7 +21,7 @@ class PlainSgd(Method):
     usual: ClassVar = {"learning_rate": 0.1}
 
     @classmethod
-    def mechanism(cls, settings: RunSettings, step: int, examples: int) -> None:
+    def mechanism(cls, settings: RunValues, step: int, examples: int) -> None:
         return None
 
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:

@@ -87,7 +87,7 @@ def _title(record: RunRecord, setting: str) -> str:
 def start(record: RunRecord) -> str:
     """What its ε has to say of the weights that it started from (`origins.beside`)."""
     settings = settings_of(record)
-    return "" if settings is None else beside(settings)
+    return "" if settings is None or not settings.private else beside(settings)
 
 
 def _claimed(record: RunRecord, store: Store) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _of_claim(look: Look) -> dict[str, Any]:
         "shown": shown,
         "covers": SHORT[claim.covers],
         "in_words": in_words(claim),
-        "beside": beside(settings) if settings is not None else "",
+        "beside": beside(settings) if settings is not None and private else "",
         "alone": alone(shown),
         "conditions": conditions_of_start(settings) if settings is not None and private else (),
         "plan": look.plan,
