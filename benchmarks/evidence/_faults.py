@@ -557,14 +557,14 @@ FAULTS = (
         "dpviz/training/accounts/origins.py",
         "why = origin.unbounded or (",
         "why = (",
-        "tests/test_refusals.py::test_it_is_refused_in_words",
+        "tests/test_values.py::test_it_is_refused_in_words",
     ),
     Fault(
         "a run starts from one whose noise can be replayed",
         "dpviz/training/accounts/origins.py",
         '("its noise can be replayed" if origin.replayable and settings.secure_noise else "")',
         '""',
-        "tests/test_refusals.py::test_it_is_refused_in_words",
+        "tests/test_values.py::test_it_is_refused_in_words",
     ),
     Fault(
         "a budget forgets all but one step of earlier runs",
