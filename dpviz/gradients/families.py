@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.gradients.sample import GradientSample, seed_name, weibull_shape
-
-Array = npt.NDArray[np.float64]
 
 FAMILIES = ("weibull", "lognormal", "halfnormal")
 MOST = 20_000_000

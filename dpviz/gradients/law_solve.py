@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from dpviz import _validate
-from dpviz._remember import remembered
+from dpviz.accounting.bayesian.solve import dp_answer
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.solve import (
     LARGEST_STEPS,
@@ -27,7 +27,6 @@ from dpviz.accounting.solve import (
     nudged,
     size_of_gap,
     smallest,
-    solve,
 )
 from dpviz.gradients.law_bound import law_bound
 
@@ -87,7 +86,7 @@ def solve_law(
     def fits(value: float) -> bool:
         return gap(value) <= 0.0
 
-    start = _dp_answer(unknown, target, _METHODS[definition], tuple(known.items()))
+    start = dp_answer(unknown, target, _METHODS[definition], tuple(known.items()))
     start = start if 0.0 < start < math.inf else _STARTS[unknown]
     if known.get("sample_rate") == 0.0 and unknown != "noise_multiplier":
         return {"steps": math.inf, "delta_mu": 0.0}[unknown]
@@ -119,14 +118,3 @@ def _least_delta(gap: Gap, fits: Fits, start: float) -> float | None:
         return math.exp(ends[0])
     answer = math.exp(boundary(at, *ends, TOLERANCE))
     return None if answer >= 1.0 else nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
-
-
-@remembered
-def _dp_answer(unknown: str, target: float, method: str, known: tuple[tuple[str, float], ...]) -> float:
-    """What the accountant to compare with answers, which is near; NaN where it has none."""
-    names = {"delta_mu": "delta"}
-    given: dict[str, Any] = {names.get(name, name): value for name, value in known}
-    try:
-        return solve(names.get(unknown, unknown), method=method, target_epsilon=target, tolerance=1e-3, **given)
-    except ValueError:
-        return math.nan

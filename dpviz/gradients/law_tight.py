@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, Index
-from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.pld.bounds import TightResult, tight_epsilon
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, SLACK, too_large
 from dpviz.accounting.pld.loss_transform import compose
@@ -54,14 +53,6 @@ Curve = Callable[[Array], tuple[Array, Array]]
 """E[δ_r(ε)] at ε (k,), from below and from above."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LawTight:
-    """The joint ε_μ lies in [lower, upper]; arrays of the steps' shape."""
-
-    lower: Array
-    upper: Array
-
-
 def bayesian_law_tight(
     family: str,
     *,
@@ -72,7 +63,7 @@ def bayesian_law_tight(
     steps: Any,
     delta_mu: Any,
     cells: Any = CELLS,
-) -> LawTight:
+) -> TightResult:
     """Bounds on ε_μ of norms of a family, clipped at a quantile C, where each example keeps its rank in all steps.
 
     Args:
@@ -81,6 +72,9 @@ def bayesian_law_tight(
         noise_multiplier: σ; the noise added to a sum of clipped gradients has standard deviation σC.
         sample_rate, steps, delta_mu: q, whole numbers T ≥ 0 of any shape, δ_μ in (0, 1).
         cells: most cells of d; fewer are used where these suffice.
+
+    Returns:
+        The joint ε_μ lies in [lower, upper]; arrays of the steps' shape.
 
     Raises:
         ValueError: for arguments out of range.
@@ -100,7 +94,7 @@ def bayesian_law_tight(
         below[rows], above[rows] = low, np.minimum(above[rows], high)
     # More steps never cost less.
     below, above = np.maximum.accumulate(below), np.minimum.accumulate(above[::-1])[::-1]
-    return LawTight(*(side[place].reshape(counts.shape) for side in (np.minimum(below, above), above)))
+    return TightResult(np.minimum(below, above)[place].reshape(counts.shape), above[place].reshape(counts.shape))
 
 
 class _Mixture:

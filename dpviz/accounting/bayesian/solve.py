@@ -113,10 +113,10 @@ class _BayesianProblem:
 
     def start(self, name: str) -> float | None:
         """The moments accountant's answer, which this one is where every distance is largest."""
-        known = {_OF_DP.get(each, each): value for each, value in self.known.items()}
-        if "noise_multiplier" in known:
-            known["noise_multiplier"] /= self.largest or 1.0
-        answer = _moments_answer(_OF_DP.get(name, name), self.target, tuple(known.items()))
+        known = dict(self.known)
+        if "noise_std" in known:
+            known["noise_std"] /= self.largest or 1.0
+        answer = dp_answer(name, self.target, Moments.name, tuple(known.items()))
         if not 0.0 < answer < math.inf:
             return None
         return answer * self.largest if name == "noise_std" else answer
@@ -216,9 +216,10 @@ class _BayesianProblem:
 
 
 @remembered
-def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float], ...]) -> float:
-    given: dict[str, Any] = dict(known)
+def dp_answer(missing: str, target: float, method: str, known: tuple[tuple[str, float], ...]) -> float:
+    """What the accountant to compare with answers to the same question, roughly; NaN where it has none."""
+    given: dict[str, Any] = {_OF_DP.get(name, name): value for name, value in known}
     try:
-        return solve(missing, method=Moments.name, target_epsilon=target, tolerance=1e-3, **given)
+        return solve(_OF_DP.get(missing, missing), method=method, target_epsilon=target, tolerance=1e-3, **given)
     except ValueError:  # no answer there says nothing of this one
         return math.nan

@@ -18,6 +18,7 @@ from scipy.fft import irfft
 
 from dpviz._arrays import Array, Complex, Index, Whole
 from dpviz.accounting.pld.privacy_loss import LossDistribution
+from dpviz.mechanisms.log_moments import log_sums
 from dpviz.mechanisms.pair import UNIT
 
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
@@ -67,11 +68,8 @@ class TiltedLoss:
 
     def log_moment_at(self, shift: float) -> float:
         """ln Ẽ[exp(shift·(index − mean))]."""
-        exponent = shift * (self.pld.index() - self.mean)
         with np.errstate(divide="ignore"):
-            weights = exponent + np.log(self.mass)
-        top = float(weights.max())
-        return top + math.log(float(np.exp(weights - top).sum()))
+            return float(log_sums(shift * (self.pld.index() - self.mean) + np.log(self.mass)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

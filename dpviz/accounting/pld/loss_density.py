@@ -22,6 +22,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.privacy_loss import discretise
 from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms.log_moments import log_sums
 from dpviz.mechanisms.pair import UNIT
 
 DIRECTIONS = ("remove", "add")
@@ -154,9 +155,7 @@ def _window(centred: Array, log_mass: Array, steps: int, spread: float) -> tuple
     tilts = np.geomspace(1e-4, 40.0, 60) / (spread * math.sqrt(steps))
     ends = []
     for side in (-1.0, 1.0):
-        exponents = side * tilts[:, None] * centred + log_mass
-        top = exponents.max(axis=1)
-        log_moment = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+        log_moment = log_sums(side * tilts[:, None] * centred + log_mass)
         ends.append(side * float(((steps * log_moment + _NATS) / tilts).min()))
     return ends[0], ends[1]
 

@@ -207,7 +207,7 @@ def _powers(plds: Sequence[TiltedLoss], counts: Array, size: int) -> Modes:
     for j in sorted(range(len(plds)), key=lambda k: -float(counts[:, k].max()) * plds[k].spread ** 2):
         transform, rest, origins[j] = _modes(plds[j], size)
         transform = transform[alive]
-        modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
+        modulus = np.maximum(np.abs(transform + (1.0 - rest)), 1e-300)
         loudest = exponent.real.max(axis=0) + counts[:, j].min() * np.log(modulus)  # of any row, at least
         heard = loudest > LOG_SILENT
         if exponent.shape[1] > 1:
@@ -240,7 +240,7 @@ def _few_powers(pld: TiltedLoss, counts: Array, size: int) -> Modes | None:
         return None
     mass, rest, origin = _without_atom(pld)
     transform, unit = transform_at(mass, pld.pld.start - origin, loud, size)
-    modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
+    modulus = np.maximum(np.abs(transform + (1.0 - rest)), 1e-300)
     return _exponentiated(size, np.arange(loud), *_power(transform, modulus, rest, counts, unit), [origin])
 
 

@@ -18,6 +18,7 @@ from dpviz.accounting.pld.composed_loss import log_weight
 from dpviz.accounting.pld.loss_transform import LEAST_ATOM
 from dpviz.accounting.pld.privacy_loss import pair_of
 from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms.log_moments import log_sums
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take
@@ -45,12 +46,7 @@ class Aim:
 def _log_moments(mechanism: Mechanism, tail: float) -> tuple[Array, Array]:
     """Estimates of ln E[exp(λ loss)] at ORDERS for removing and for adding; they steer, they prove nothing."""
     loss, weight = pair_of(mechanism).rough(tail)
-
-    def moment(exponent: Array) -> Array:
-        top = exponent.max(axis=1)
-        return np.asarray(top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
-
-    return moment(weight + (ORDERS[:, None] + 1.0) * loss), moment(weight - ORDERS[:, None] * loss)
+    return log_sums(weight + (ORDERS[:, None] + 1.0) * loss), log_sums(weight - ORDERS[:, None] * loss)
 
 
 def _tilt_for_delta(moments: Array, delta: float) -> tuple[int, float]:
@@ -77,15 +73,6 @@ def _window(moments: Array, best: int) -> float:
     return float(above - below) if math.isfinite(above - below) else 100.0
 
 
-def _size_that_counts(mechanisms: Sequence[Mechanism], width: float, span: float) -> float:
-    """The window whose grid points take time: of one mechanism with enough noise a step's own, times a factor.
-
-    There few modes are left of many steps, and these cost the same however long the period is (`few_modes`).
-    """
-    few = len(mechanisms) == 1 and pair_of(mechanisms[0]).scale >= LEAST_NOISE_FOR_FEW
-    return min(width, FIRST_SIZE / FEW_SIZE * span) if few else width
-
-
 def _interval(steps: float, tilt: float, epsilon: float, window: float, counting: float) -> float:
     """Discretisation interval that costs AIM of ε, coarser where that would be slow and the promise allows it."""
     fine = math.sqrt(8.0 * max(AIM * epsilon, LEAST_WIDTH) / ((1.0 + tilt) * steps))
@@ -103,41 +90,11 @@ def tail_for(steps: float, delta: float) -> float:
     return math.ceil(-4.0 * float(ndtri(max(1e-7 * delta / steps, 1e-290)))) / 4.0
 
 
-def _span(mechanisms: Sequence[Mechanism], tail: float) -> float:
-    """Largest range of one step's loss, in units of ε."""
-    ends = [pair.loss(np.array(pair.reach(tail))) for pair in map(pair_of, mechanisms)]
-    return max(float(high - low) for low, high in ends)
-
-
 def _composed_moments(mechanisms: Sequence[Mechanism], counts: Array, tail: float, direction: int) -> Array:
     total = np.zeros(ORDERS.size)
     for mechanism, count in zip(mechanisms, counts.tolist(), strict=True):
         total += count * _log_moments(mechanism, math.ceil(tail))[direction]
     return total
-
-
-def _aim(
-    mechanisms: Sequence[Mechanism],
-    steps: float,
-    span: float,
-    moments: Array,
-    best: int,
-    epsilon: float,
-    delta: float,
-) -> Aim:
-    """Aim at ε with the tilt ORDERS[best], or less where the interval could not follow so steep a weight."""
-    tilt = float(ORDERS[best])
-    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
-    counting = _size_that_counts(mechanisms, width, span)
-    interval = max(_interval(steps, tilt, epsilon, width, counting), counting / FIRST_SIZE)
-    return _with_interval(interval, moments, best, epsilon, delta)
-
-
-def _with_interval(interval: float, moments: Array, best: int, epsilon: float, delta: float) -> Aim:
-    interval = min(interval, LARGEST_INTERVAL)
-    # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
-    excess = float(moments[best] - ORDERS[best] * epsilon + log_weight(ORDERS[best])) - math.log(delta)
-    return Aim(interval, min(float(ORDERS[best]), 0.5 / interval), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
 
 
 def aim_for_rows(mechanisms: Sequence[Mechanism], counts: Array, direction: int, delta: float) -> Aim:
@@ -150,18 +107,10 @@ def aim_for_rows(mechanisms: Sequence[Mechanism], counts: Array, direction: int,
     total = counts.sum(axis=1)
     half = int(np.argmin(np.abs(np.log(2.0 * total / total.max()))))
     few = np.unique([int(total.argmin()), half, int(total.argmax())]).tolist()
-    aims = [_aim_for_delta(mechanisms, counts[i], direction, delta) for i in few]
+    aims = [aim_at_epsilon(mechanisms, counts[i], direction, None, delta) for i in few]
     interval = min(aim.interval for aim in aims)
     spare = -0.6 * math.log(delta) if total.max() > 2.0 * total.min() else 0.0
     return Aim(interval, min(aims[few.index(half)].tilt, 0.5 / interval), min(aim.log_wrap for aim in aims) - spare)
-
-
-def _aim_for_delta(mechanisms: Sequence[Mechanism], counts: Array, direction: int, delta: float) -> Aim:
-    steps = float(counts.sum())
-    tail = tail_for(steps, delta)
-    moments = _composed_moments(mechanisms, counts, tail, direction)
-    best, rough = _tilt_for_delta(moments, delta)
-    return _aim(mechanisms, steps, _span(mechanisms, tail), moments, best, rough, delta)
 
 
 def rough_epsilon(mechanism: Mechanism, steps: float, delta: float) -> float:
@@ -194,22 +143,37 @@ def aim_at_epsilon(
     mechanisms: Sequence[Mechanism],
     counts: Array,
     direction: int,
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
     interval: float | None = None,
 ) -> Aim:
-    """Aim when ε is known, exactly or nearly; `interval` where it is known as well."""
+    """Aim where ε is known, exactly or nearly, or else where Chernoff's bound has it; `interval` if that is known too.
+
+    The tilt is less than ε asks for where the interval could not follow so steep a weight.
+    """
     steps = float(counts.sum())
     tail = tail_for(steps, delta)
     moments = _composed_moments(mechanisms, counts, tail, direction)
-    best = _tilt_for_epsilon(moments, epsilon, steps)
-    span = _span(mechanisms, tail)
-    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
-    counting = _size_that_counts(mechanisms, width, span)
+    best, near = _tilt_for_delta(moments, delta)
+    if epsilon is not None:
+        best, near = _tilt_for_epsilon(moments, epsilon, steps), epsilon
+    pairs = [pair_of(mechanism) for mechanism in mechanisms]
+    low, high = np.array([pair.loss(np.array(pair.reach(tail))) for pair in pairs]).T
+    span = float((high - low).max())  # of one step's loss
+    width = max(min(_window(moments, best), 8.0 * (near + span)), span)
+    # The window whose grid points take time. Of one mechanism with enough noise it is a step's own, times a factor:
+    # few modes are left of many steps there, and these cost the same however long the period is (`loud_modes`).
+    few = len(pairs) == 1 and pairs[0].scale >= LEAST_NOISE_FOR_FEW
+    counting = min(width, FIRST_SIZE / FEW_SIZE * span) if few else width
+    least = counting / FIRST_SIZE
+    if epsilon is not None:
+        least = width / LARGEST_SIZE if counting == width else min(least, width / LARGEST_SIZE)
     if interval is None:
-        interval = _interval(steps, float(ORDERS[best]), epsilon, width, counting)
-    least = width / LARGEST_SIZE if counting == width else min(counting / FIRST_SIZE, width / LARGEST_SIZE)
-    return _with_interval(max(interval, least), moments, best, epsilon, delta)
+        interval = _interval(steps, float(ORDERS[best]), near, width, counting)
+    interval = min(max(interval, least), LARGEST_INTERVAL)
+    # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
+    excess = float(moments[best] - ORDERS[best] * near + log_weight(ORDERS[best])) - math.log(delta)
+    return Aim(interval, min(float(ORDERS[best]), 0.5 / interval), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
 
 
 def finer(interval: float, lower: float, upper: float) -> float:

@@ -100,10 +100,10 @@ def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tu
         [(again, beneath)] = grids.removed_rows(mechanisms, row, near, tail)
         epsilon, lower = min(epsilon, epsilon_above(again, delta)), max(lower, epsilon_below(beneath, delta))
     if (most := grids.most_added(mechanisms, counts)) > epsilon:
-        [added] = grids.added_rows(mechanisms, row, Aim(aim.interval, aim.tilt, aim.log_wrap), tail)
+        [added] = grids.added_rows(mechanisms, row, aim, tail)
         epsilon = max(epsilon, min(most, epsilon_above(added, delta)))
     if epsilon > ENOUGH * lower and lower < grids.LARGEST_EPSILON:
-        [(_, exact)] = grids.epsilon_of_rows(list(mechanisms), row, delta)
+        [(_, exact)] = grids.epsilon_of_rows(mechanisms, row, delta)
         epsilon = min(epsilon, exact)
     zero, least = float(delta_at(above, ZERO, 1.0)[0]), float(delta_at(below, ZERO, -1.0)[0])
     if 1.0 + zero > ENOUGH * (1.0 + least):
