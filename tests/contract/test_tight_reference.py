@@ -17,6 +17,10 @@ BOUNDS = [
     if method.name != "tight" and method.kind is Kind.UPPER
 ]
 STEPS = np.unique(np.round(np.geomspace(1, 1e5, 6)))
+HUNTED = [  # (σ, q, δ): little noise (where the textbook formula fails), large δ₀, and common settings
+    *((0.2, 0.3, 0.4), (0.3, 0.01, 1e-3), (0.3, 0.01, 0.05), (0.3, 0.5, 0.5), (0.3, 1.0, 0.1), (0.5, 1e-3, 1e-5)),
+    *((0.7, 0.1, 0.01), (0.9, 1.0, 0.3), (2.0, 0.05, 1e-6), (10.0, 0.5, 0.02), (15.0, 1e-3, 1e-5)),
+]
 
 
 def random_settings(count: int, seed: int) -> list[tuple[float, float, float]]:
@@ -25,7 +29,7 @@ def random_settings(count: int, seed: int) -> list[tuple[float, float, float]]:
     return [tuple(float(np.exp(rng.uniform(*np.log(span)))) for span in spans) for _ in range(count)]
 
 
-@pytest.mark.parametrize(("sigma", "rate", "delta"), random_settings(30, seed=20260101))
+@pytest.mark.parametrize(("sigma", "rate", "delta"), [*HUNTED, *random_settings(30, seed=20260101)])
 def test_no_bound_below_the_truth(sigma: float, rate: float, delta: float) -> None:
     truth = tight_epsilon(SampledGaussian(sigma, rate), STEPS, delta)
     assert (truth.lower <= truth.upper).all()

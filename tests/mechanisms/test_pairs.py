@@ -1,10 +1,14 @@
-"""Dominating pairs and Rényi curves of the Laplace mechanism and of replace-one adjacency, against other sources."""
+"""Dominating pairs and Rényi curves against 60 digits, sums over outputs and another library; random mixtures, too."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -12,16 +16,65 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 from scipy.stats import laplace, norm
 
+import dpviz
 from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.pld.grid import single_step_epsilon
 from dpviz.accounting.pld.privacy_loss import discretise
-from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian, merge_events
+from dpviz.mechanisms import (
+    Adjacency,
+    Laplace,
+    Mechanism,
+    PersonRows,
+    ReplaceOneGaussian,
+    SampledGaussian,
+    merge_events,
+)
 from dpviz.mechanisms.divergences import laplace_divergence, replaced_divergence
+from dpviz.mechanisms.mixture_pair import MixturePair, Weights
+from dpviz.mechanisms.pair import DominatingPair, SampledPair
 from tests.accounting.references import hockey_stick
 from tests.contract.cases import promised
 
 Array = npt.NDArray[np.float64]
+RATE = 256 / 60_000
+
+
+@dataclass(frozen=True)
+class Mixed(Mechanism):
+    """A step with this pair."""
+
+    adjacency: ClassVar[Adjacency] = Adjacency.PERSON
+    text: ClassVar[str] = "mixed"
+    latex: ClassVar[str] = "x"
+    releases: ClassVar[bool] = True
+    known: MixturePair
+
+    def pair(self) -> MixturePair:
+        return self.known
+
+
+def normal(weights: dict[float, float]) -> Weights:
+    total = math.fsum(weights.values())
+    return tuple((c, w / total) for c, w in sorted(weights.items()))
+
+
+def drawn(seed: int) -> MixturePair:
+    """Q first, then P = Q times rising factors, with centres of its own beyond; or far less alike."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 5))
+    centres = np.cumsum(rng.exponential(1.0, size))
+    q = dict(zip(centres.tolist(), rng.dirichlet(np.ones(size)).tolist(), strict=True))
+    rising = np.cumsum(rng.exponential(float(rng.choice([1e-3, 1.0])), size)) + 1.0
+    p = {c: w * f for (c, w), f in zip(q.items(), rising.tolist(), strict=True)}
+    rare = float(rng.choice([1e-6, 0.01, 0.5]))
+    p |= {float(centres[-1] + j + 0.5): rare**j * float(rising[-1]) for j in range(1, int(rng.integers(2, 5)))}
+    return MixturePair(float(rng.choice([0.3, 1.0, 4.0, 3000.0])), normal(p), normal(q))
+
+
+PAIRS = [*map(drawn, range(24)), PersonRows(1.1, RATE, 10).pair(), PersonRows(1e5, 1e-4, 3).pair()]
+each = pytest.mark.parametrize("pair", PAIRS, ids=range(len(PAIRS)))
+
 
 # (mechanism, α, R(α)), the larger of both directions, by ∫ P^α Q^(1−α) with mpmath at 40 digits.
 TRUTHS: list[tuple[Mechanism, float, float]] = [
@@ -111,35 +164,51 @@ def densities(mechanism: Mechanism) -> tuple[Density, Density]:
             lambda z: (1 - q) * norm.pdf(z, 0, s) + q * norm.pdf(z, 1, s),
             lambda z: (1 - q) * norm.pdf(z, 0, s) + q * norm.pdf(z, -1, s),
         )
+    if isinstance(mechanism, Mixed):
+        p, q = (
+            lambda z, side=side: sum(w * norm.pdf(z, c, mechanism.known.sigma) for c, w in side)
+            for side in (mechanism.known.p, mechanism.known.q)
+        )
+        return p, q
     assert isinstance(mechanism, Laplace)
     b, q = mechanism.scale, mechanism.sample_rate
     return lambda z: (1 - q) * laplace.pdf(z, 0, b) + q * laplace.pdf(z, 1, b), lambda z: laplace.pdf(z, 0, b)
 
 
-def both_worlds(mechanism: Mechanism, points: int, reach: float) -> tuple[list[tuple[Array, Array]], float]:
+def both_worlds(mechanism: Mechanism, points: int, far: float = 40.0) -> tuple[list[tuple[Array, Array]], float]:
     """Densities at the middles of cells, removal's and addition's, and the width of a cell."""
-    edges = np.linspace(-reach, reach, points)
+    ends = mechanism.known.reach(8.0) if isinstance(mechanism, Mixed) else (-far, far)
+    edges = np.linspace(*ends, points)
     first, second = (density(0.5 * (edges[1:] + edges[:-1])) for density in densities(mechanism))
     return [(first, second), (second, first)], float(edges[1] - edges[0])
 
 
-def slow_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
-    """The worse direction's δ, by the midpoint rule in one or two dimensions."""
-    worlds, width = both_worlds(mechanism, *((400_001, 40.0) if steps == 1 else (1_801, 16.0)))
-    if steps == 2:
-        worlds = [(np.multiply.outer(p, p), np.multiply.outer(q, q)) for p, q in worlds]
-    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width**steps) for p, q in worlds)
+def slow_delta(mechanism: Mechanism, epsilon: float) -> float:
+    """The worse direction's δ after two steps, by the midpoint rule."""
+    worlds, width = both_worlds(mechanism, 1_801, 16.0)
+    both = [(np.multiply.outer(p, p), np.multiply.outer(q, q)) for p, q in worlds]
+    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width**2) for p, q in both)
 
 
 SMALL = [ReplaceOneGaussian(1.5, 0.3), ReplaceOneGaussian(0.8, 0.05), Laplace(1.0, 0.4), Laplace(2.0)]
 
 
+def both_deltas(pair: DominatingPair, epsilon: float) -> tuple[float, float]:
+    """Removal's and addition's δ(ε) of one step in closed form."""
+    if isinstance(pair, MixturePair):
+        return math.exp(pair._log_delta(epsilon)), math.exp(pair.mirrored._log_delta(epsilon))
+    ways = (pair.log_delta_removed, pair.log_delta_added) if isinstance(pair, SampledPair) else (pair.log_delta,) * 2
+    removed, added = (math.exp(way(epsilon)) for way in ways)
+    return removed, added
+
+
 @pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: m.text)
 def test_one_step_by_direct_integration(mechanism: Mechanism) -> None:
+    worlds, width = both_worlds(mechanism, 400_001)
     for epsilon in (0.0, 0.05, 0.3):
-        assert math.exp(mechanism.pair().log_delta(epsilon)) == pytest.approx(
-            slow_delta(mechanism, 1, epsilon), rel=2e-4
-        )
+        truths = [np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width for p, q in worlds]
+        assert both_deltas(mechanism.pair(), epsilon) == pytest.approx(truths, rel=2e-4)
+        assert math.exp(mechanism.pair().log_delta(epsilon)) == pytest.approx(max(truths), rel=2e-4)
 
 
 @pytest.mark.parametrize("mechanism", [*SMALL, SampledGaussian(0.7, 0.2)], ids=lambda m: m.text)
@@ -147,25 +216,25 @@ def test_total_variation_is_delta_at_zero(mechanism: Mechanism) -> None:
     assert mechanism.total_variation == pytest.approx(math.exp(mechanism.pair().log_delta(0.0)), rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: m.text)
-@pytest.mark.parametrize("interval", [1e-3, 0.05, 0.7])
-def test_grids_lie_above_and_below_the_privacy_curve(mechanism: Mechanism, interval: float) -> None:
-    """Removal's from both sides and addition's from above, also where a cell is wider than all losses."""
-    plds = discretise(mechanism, interval, 12.0)
-    (removed, added), width = both_worlds(mechanism, 400_001, 40.0)
+@pytest.mark.parametrize("mechanism", [*SMALL, *map(Mixed, PAIRS)], ids=lambda m: m.text)
+@pytest.mark.parametrize("cells", [3, 200])
+def test_grids_lie_above_and_below_the_privacy_curve(mechanism: Mechanism, cells: int) -> None:
+    """Removal's from both sides and addition's from above, also where a cell is wider than nearly all losses."""
+    pair = mechanism.pair()
+    low, high = pair.loss(np.array(pair.reach(8.0))).tolist()
+    plds = discretise(mechanism, (high - low) / cells, 12.0)
+    for epsilon in (0.0, 0.05 * high, 0.4 * high):
+        removed, added = both_deltas(pair, epsilon)
+        assert hockey_stick(plds.remove_below, epsilon) <= removed * (1 + 1e-9) + 1e-15
+        assert hockey_stick(plds.remove_above, epsilon) >= removed * (1 - 1e-9) - 1e-15
+        assert hockey_stick(plds.add_above, epsilon) >= added * (1 - 1e-9) - 1e-15
 
-    for epsilon in (0.0, 0.02, 0.2, 0.6):
-        for (p, q), above in ((removed, plds.remove_above), (added, plds.add_above)):
-            truth = np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width
-            assert hockey_stick(above, epsilon) >= truth * (1 - 1e-4) - 1e-9
-        truth = np.maximum(removed[0] - math.exp(epsilon) * removed[1], 0.0).sum() * width
-        assert hockey_stick(plds.remove_below, epsilon) <= truth * (1 + 1e-4) + 1e-9
 
-
-@pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: m.text)
+@pytest.mark.parametrize("mechanism", [*SMALL, *map(Mixed, PAIRS[:12:3])], ids=lambda m: m.text)
 def test_two_steps_by_direct_integration(mechanism: Mechanism) -> None:
-    for epsilon in (0.1, 0.4):
-        truth = slow_delta(mechanism, 2, epsilon)
+    high = 1.0 if mechanism in SMALL else float(tight_epsilon(mechanism, 2, 1e-3).upper)
+    for epsilon in (0.1 * high, 0.4 * high):
+        truth = slow_delta(mechanism, epsilon)
         found = tight_delta(mechanism, 2, epsilon)
         assert float(found.lower) * (1 - 5e-4) <= truth <= float(found.upper) * (1 + 5e-4)
         assert float(found.upper) <= 1.05 * truth + 1e-4
@@ -175,7 +244,7 @@ def test_losses_far_below_zero_have_their_place() -> None:
     """There 1 + (exp(loss) − 1) has no digits left."""
     mechanism = ReplaceOneGaussian(0.25, 0.3)
     for epsilon in (20.0, 30.0):
-        truth, bounds = slow_delta(mechanism, 2, epsilon), tight_delta(mechanism, 2, epsilon)
+        truth, bounds = slow_delta(mechanism, epsilon), tight_delta(mechanism, 2, epsilon)
         assert float(bounds.lower) * (1 - 3e-3) <= truth <= float(bounds.upper) * (1 + 3e-3)
         assert float(bounds.upper) <= 1.05 * truth
 
@@ -220,3 +289,98 @@ def test_laplace_as_dp_accounting(scale: float, rate: float, steps: int, delta: 
     found = tight_epsilon(Laplace(scale, rate), steps, delta)
     assert float(found.lower) <= theirs
     assert theirs == pytest.approx(float(found.upper), abs=promised(theirs))
+
+
+# Mixtures of Gaussians, at random ------------------------------------------------------------------------------------
+
+
+def tail(weights: Weights, sigma: float, z: float, sign: int = 1) -> mpmath.mpf:
+    """Probability beyond z, to the right or to the left, of weights that add up to 1 exactly."""
+    total = mpmath.fsum(w for _, w in weights)
+    return mpmath.fsum(w * mpmath.ncdf(sign * (mpmath.mpf(c) - z) / sigma) for c, w in weights) / total
+
+
+@each
+def test_one_step_to_nine_digits(pair: MixturePair) -> None:
+    low, high = pair.loss(np.array(pair.reach(6.0))).tolist()
+    with mpmath.workdps(60):
+        for epsilon in np.linspace(0.0, max(high, -low), 7)[:-1].tolist():
+            sides = (pair.p, pair.q, float(pair.output(epsilon)), 1), (pair.q, pair.p, float(pair.output(-epsilon)), -1)
+            truth = max(
+                tail(p, pair.sigma, z, sign) - mpmath.exp(epsilon) * tail(q, pair.sigma, z, sign)
+                for p, q, z, sign in sides
+                if math.isfinite(z)
+            )
+            assert pair.log_delta(epsilon) == pytest.approx(float(mpmath.log(truth)), abs=1e-9)
+
+
+@each
+def test_cells_err_by_no_more_than_they_say(pair: MixturePair) -> None:
+    reach = pair.reach(20.0)
+    z = np.sort(np.concatenate([np.linspace(*reach, 23), np.linspace(*pair.reach(1.0), 5) + 1e-3]))
+    cells = pair.cells(z)
+    with mpmath.workdps(150):
+        p, q = (
+            np.diff(np.array([-tail(side, pair.sigma, x) for x in z.tolist()], dtype=object))
+            for side in (pair.p, pair.q)
+        )
+        assert all(abs(mass - true) <= error for mass, true, error in zip(cells.mass, q, cells.mass_error, strict=True))
+        gained = zip(cells.gain, p - q, cells.gain_error, strict=True)
+        assert all(abs(gain - true) <= error for gain, true, error in gained)
+
+
+@each
+def test_outputs_have_the_losses_asked_for(pair: MixturePair) -> None:
+    low, high = pair.loss(np.array(pair.reach(30.0))).tolist()
+    losses = np.linspace(low, high, 401)
+    found = pair.output(losses)
+    losses, found = losses[np.isfinite(found)], found[np.isfinite(found)]
+    assert (np.diff(found) >= 0.0).all()
+    np.testing.assert_allclose(pair.loss(found), losses, rtol=1e-12, atol=1e-13 * (high - low))
+    most, least = pair.largest_losses
+    assert pair.output([most, -least]).tolist() == [math.inf, -math.inf]
+
+
+def test_what_is_not_monotone_is_refused() -> None:
+    with pytest.raises(ValueError, match="rises"):
+        MixturePair(1.0, ((0.0, 0.5), (1.0, 0.5)), ((-1.0, 0.5), (1.0, 0.5)))
+    with pytest.raises(ValueError, match="rows"):
+        PersonRows(1.0, 0.1, 1001)
+
+
+# A person with several rows ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(2, 5.27), (5, 16.11), (10, 40.93)])
+def test_rows_cost_what_they_cost_elsewhere(rows: int, epsilon: float) -> None:
+    ask = partial(dpviz.epsilon, "tight", mechanism=PersonRows(1.1, RATE, rows), steps=14_062, delta=1e-5)
+    lower, upper = (float(ask(bound=bound)) for bound in ("lower", "upper"))
+    assert lower <= upper <= 1.01 * lower
+    assert epsilon == pytest.approx(0.5 * (lower + upper), rel=2e-3)
+
+
+def test_rows_as_dp_accounting() -> None:
+    step = PersonRows(5.0, 0.01, 4)
+    centres, weights = zip(*step.pair().p, strict=True)
+    theirs = privacy_loss_distribution.from_mixture_gaussian_mechanism(
+        5.0, centres, weights, value_discretization_interval=1e-3
+    )
+    found = tight_epsilon(step, 100, 1e-5)
+    assert float(found.lower) <= theirs.self_compose(100).get_epsilon_for_delta(1e-5) <= float(found.upper) * 1.01
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps"), [(1.1, RATE, 14_062), (4.0, 0.01, 10_000), (0.6, 1e-4, 100)])
+def test_one_row_is_the_sampled_gaussian(sigma: float, rate: float, steps: int) -> None:
+    one, other = (
+        tight_epsilon(step, steps, 1e-5) for step in (PersonRows(sigma, rate, 1), SampledGaussian(sigma, rate))
+    )
+    assert max(float(one.lower), float(other.lower)) <= min(float(one.upper), float(other.upper))
+    for epsilon in (0.0, 0.1, 1.0):
+        ours, theirs = (step(sigma, rate).pair().log_delta(epsilon) for step in (PersonRows, SampledGaussian))
+        assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+def test_all_rows_always_are_one_gaussian() -> None:
+    assert PersonRows(2.0, 1.0, 4).total_variation == pytest.approx(SampledGaussian(0.5).total_variation, rel=1e-9)
+    known = dpviz.epsilon("tight", mechanism=SampledGaussian(0.5), steps=3, delta=1e-5)
+    assert dpviz.epsilon("tight", mechanism=PersonRows(2.0, 1.0, 4), steps=3, delta=1e-5) == known

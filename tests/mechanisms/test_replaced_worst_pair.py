@@ -7,14 +7,12 @@ probability is exact: what such an attacker reaches is a lower bound, which no d
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.special import ndtr
 
-from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.mechanisms import ReplaceOneGaussian
 
 Array = npt.NDArray[np.float64]
@@ -50,20 +48,6 @@ def told_apart(worlds: Worlds, k: Array) -> Array:
     falling = np.argsort(-ratio)
     counted = np.searchsorted(-ratio[falling], -k, side="left")
     return np.asarray(np.r_[0.0, np.cumsum(p[falling])][counted] - k * np.r_[0.0, np.cumsum(q[falling])][counted])
-
-
-def one_after_the_other(first: Worlds, then: list[Worlds], chosen: Array, k: Array) -> Array:
-    """The divergences of two steps, the second of which the first one's output chooses."""
-    (p, q), found = first, np.zeros(k.size)
-    for index, worlds in enumerate(then):
-        here = (chosen == index) & (p > 0.0)
-        found += told_apart(worlds, k[:, None] * q[here] / p[here]) @ p[here]
-    return found
-
-
-def both(first: Worlds, second: Worlds) -> Worlds:
-    p, q = (np.outer(a, b).ravel() for a, b in zip(first, second, strict=True))
-    return p, q
 
 
 class Attacker:
@@ -117,32 +101,3 @@ def test_one_step(seed: int) -> None:
         assert (reached <= claimed * (1 + ROUNDING) + 1e-13).all(), step
         closest = max(closest, reached[0] / claimed[0])
     assert closest > 0.99, "these attackers come as near as one can"
-
-
-STEPS = (ReplaceOneGaussian(0.7, 0.3), ReplaceOneGaussian(1.5, 0.05))
-EPSILON = np.array([0.05, 0.5])
-
-
-@cache
-def claimed(step: ReplaceOneGaussian, steps: int) -> tuple[float, ...]:
-    return tuple(float(tight_delta(step, steps, e).upper) for e in EPSILON)
-
-
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.text)
-@pytest.mark.parametrize("steps", [2, 3])
-def test_composed(step: ReplaceOneGaussian, steps: int) -> None:
-    """Other examples at every step, also chosen by what came out before; the worst pair itself comes nearest."""
-    attacker = Attacker(steps)
-    edges = cells(step.noise_multiplier, 1.0, 300 if steps == 2 else 60)
-    nothing = np.zeros(1), np.ones(1)
-    worst = world(edges, step, 1.0, *nothing), world(edges, step, -1.0, *nothing)
-    first = worst if steps == 2 else both(worst, worst)
-    reached = [one_after_the_other(first, [worst], np.zeros(first[0].size), np.exp(EPSILON))]
-    assert (reached[0] > 0.9 * np.array(claimed(step, steps))).all()
-    for _ in range(12):
-        before = [attacker.line(step, 300 if steps == 2 else 60) for _ in range(steps - 1)]
-        first = before[0] if steps == 2 else both(*before)
-        then = [worst, *(attacker.line(step, 300) for _ in range(3))]
-        chosen = attacker.rng.integers(0, len(then), first[0].size).astype(np.float64)
-        reached.append(one_after_the_other(first, then, chosen, np.exp(EPSILON)))
-    assert (np.array(reached) <= np.array(claimed(step, steps)) * (1 + ROUNDING)).all()
