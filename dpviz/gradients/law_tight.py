@@ -181,10 +181,10 @@ class _Mixture:
         for ratio in ratios.tolist():
             removed, added = (discretise(self.at(ratio), 0.5 * aim.interval, tail) for aim in (remove, add))
             below, above = (
-                compose([side], rows, remove.tilt, remove.log_wrap)
+                compose([side], rows, remove.tilt, remove.log_wrap, thin=True)
                 for side in (removed.remove_below, removed.remove_above)
             )
-            composed.append((below, above, compose([added.add_above], rows, add.tilt, add.log_wrap)))
+            composed.append((below, above, compose([added.add_above], rows, add.tilt, add.log_wrap, thin=True)))
 
         def curve(row: int) -> Curve:
             below, *upper = ([sides[row] for sides in kind] for kind in zip(*composed, strict=True))

@@ -46,6 +46,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from dpviz._arrays import Array, Complex, Whole
 from dpviz.accounting.pld.composed_loss import (
     LARGEST_EXPONENT,
+    LEAST_DECAY,
     LOG_SILENT,
     NOTHING,
     ComposedLoss,
@@ -104,6 +105,7 @@ LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side
 MASS_WRAP = -36.0  # the same for bounds on single masses
 LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
 LEAST_FOR_FEW = 2**14  # grid points from which on few modes are quicker than a transform
+STRETCH = 4.0  # times the window: the longest period from which few modes are read
 LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
 
@@ -244,8 +246,20 @@ def _few_powers(pld: TiltedLoss, counts: Array, size: int) -> Modes | None:
     return _exponentiated(size, np.arange(loud), *_power(transform, modulus, rest, counts, unit), [origin])
 
 
+def _period(window: int, points: int) -> int:
+    """Grid points of the transform: no fewer than the window has, and quickly transformed."""
+    if window >= 2 * points:
+        return points * int(next_fast_len(-(-window // points), real=True))
+    return int(next_fast_len(window, real=True))
+
+
 def compose(
-    plds: Sequence[LossDistribution], counts: Array, tilt: float, log_wrap: float = LOG_WRAP
+    plds: Sequence[LossDistribution],
+    counts: Array,
+    tilt: float,
+    log_wrap: float = LOG_WRAP,
+    *,
+    thin: bool = False,
 ) -> list[ComposedLoss]:
     """Composes loss distributions of one interval, tilted by exp(tilt·loss).
 
@@ -254,6 +268,7 @@ def compose(
         counts: how often each is used; shape (curves, plds). All curves share the transforms.
         tilt: λ ≥ 0; right near the saddle point of the ε that is looked for, sound anywhere.
         log_wrap: ln of the tilted probability that may lie outside the window, each side.
+        thin: δ at few points of each curve, in less time and memory, for whoever holds many curves; hardly wider.
     """
     if not all(pld.mass.any() for pld in plds):  # a lower distribution of which nothing is left
         return [NOTHING] * len(counts)
@@ -262,18 +277,20 @@ def compose(
     above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
     if not above + below <= LARGEST_PERIOD:  # NaN too
         return [NOTHING] * len(counts)
-    points = points_for(counts)
-    size = math.ceil(above + below) + 4
-    if size >= 2 * points:
-        size = points * int(next_fast_len(-(-size // points), real=True))
-    else:
-        size = int(next_fast_len(size, real=True))
-    modes = _few_powers(tilted[0], counts[:, 0], size) if len(plds) == 1 and size >= LEAST_FOR_FEW else None
+    points, window = points_for(counts), math.ceil(above + below) + 4
+    size, modes = _period(window, points), None
+    if len(plds) == 1 and size >= LEAST_FOR_FEW:
+        decayed = LEAST_DECAY / max(tilt * tilted[0].pld.interval, 1e-300)
+        if thin and window < decayed <= STRETCH * window:
+            modes = _few_powers(tilted[0], counts[:, 0], _period(math.ceil(decayed), points))
+        if modes is None or modes.alive[-1] >= points // 2:
+            modes = _few_powers(tilted[0], counts[:, 0], size)
     if modes is None:
         if size > LARGEST_SIZE:
             return [NOTHING] * len(counts)
         modes = _powers(tilted, counts, size)
-    return read_modes(tilted, counts, tilt, modes, below, log_wrap)
+    curves = read_modes(tilted, counts, tilt, modes, below, log_wrap)
+    return [curve.thinned() for curve in curves] if thin else curves
 
 
 def masses_of(pld: LossDistribution, count: float, tilts: Sequence[float]) -> tuple[float, Array, Array, float]:
