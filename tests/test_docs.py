@@ -1,4 +1,4 @@
-"""The site of docs/ builds without a warning, its picture is of the contracts; the README is short and its examples run."""
+"""The site of docs/ builds without a warning, with the contracts' picture; the README is short and its examples run."""
 
 from __future__ import annotations
 
