@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.fft import irfft
@@ -54,9 +54,8 @@ class ComposedLoss:
         stride = self.epsilon.size // MANY_POINTS
         if stride <= 1:
             return self
-        at = slice(None, None, stride)
-        columns = (np.ascontiguousarray(column[at]) for column in (self.epsilon, self.delta, self.error))
-        return ComposedLoss(*columns, self.infinite, self.slack, dense=False)
+        epsilon, delta, error = (np.array(each[::stride]) for each in (self.epsilon, self.delta, self.error))
+        return replace(self, epsilon=epsilon, delta=delta, error=error, dense=False)
 
 
 NOTHING = ComposedLoss(np.zeros(1), np.ones(1), np.full(1, 2.0), 1.0)
