@@ -107,11 +107,6 @@ class TestRoc:
         # Swapping the two hypotheses mirrors the region: (FPR, TPR) ↔ (1 − TPR, 1 − FPR).
         assert float(dpviz.roc_bound(1 - top, epsilon=epsilon, delta=delta)) >= 1 - rate - slack
 
-    def test_huge_epsilon_beside_a_tiny_rate(self) -> None:
-        """e^800 · 1e-310 > 1; cutting the exponent at 700 claimed that no attack does better than 1e-6."""
-        assert float(dpviz.roc_bound(1e-310, epsilon=800.0)) == 1.0
-        assert float(dpviz.roc_bound(1e-310, epsilon=10.0)) == pytest.approx(math.exp(10) * 1e-310, rel=1e-9)
-
 
 PRIORS = (0.01, 0.3, 0.5, 0.7, 0.9)
 PLAYS = 40_000
@@ -272,12 +267,6 @@ class TestSure:
         """TPR/(TPR + FPR) at the smallest FPR whose region reaches the TPR on its rising side."""
         fpr = max(rate - delta, 0.0) * math.exp(-epsilon)
         assert dpviz.sure_success(epsilon, hit_rate=rate, delta=delta) == pytest.approx(rate / (rate + fpr), rel=1e-12)
-
-    def test_ends(self) -> None:
-        assert dpviz.sure_success(1.0, hit_rate=1e-9, delta=1e-5) == 1.0
-        assert dpviz.sure_success(1.0, hit_rate=0.0) == pytest.approx(dpviz.attack_success(1.0))
-        assert dpviz.sure_success(math.inf, hit_rate=0.5) == 1.0
-        assert np.shape(dpviz.sure_success([1.0, 2.0], hit_rate=0.5)) == (2,)
 
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0, 10.0])

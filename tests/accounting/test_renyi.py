@@ -14,14 +14,13 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
 import dpviz
-from dpviz.accounting.accountant import GaussianSteps, gaussian_rows
+from dpviz.accounting.accountant import gaussian_rows
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.renyi.accountant import MOST_SEARCHED, Renyi
 from dpviz.accounting.renyi.closed_form import ClosedForm, both_directions, closed_form_divergence
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS
 from dpviz.accounting.renyi.search import (
-    Divergences,
     OrderSearch,
     best_epsilon,
     lowest,
@@ -177,17 +176,6 @@ def test_nothing_finite_is_told_as_infinite() -> None:
     place, value = lowest(lambda rows, places: np.full(np.broadcast_shapes(rows.shape, places.shape), np.inf), 2, 40)
     assert np.isinf(value).all()
     assert place.shape == (2,)
-
-
-def test_each_divergence_is_computed_once_and_right() -> None:
-    steps = GaussianSteps(np.array([1.0, 4.0]), np.array([0.1, 0.01]))
-    divergences = Divergences(steps)
-    which, places = np.array([[0], [1]]), np.array([[5, 9000, 5], [9000, 7, 5]])
-    for _ in range(2):
-        values = divergences.at(which, places)
-        assert divergences.nbytes == 5 * 16
-    sigma, rate = steps.noise_multiplier[:, None], steps.sample_rate[:, None]
-    np.testing.assert_allclose(values, renyi_divergence(sigma, rate, FINE_ORDERS[places]), rtol=1e-13)
 
 
 Array = np.ndarray
