@@ -10,7 +10,7 @@ from dpviz.ui.server import guarded, lifetime
 if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(), on_script_error=uncaught)
 else:
-    from dpviz.ui.places import ICON, places
+    from dpviz.ui.page import ICON, places
 
     st.set_page_config(page_icon=ICON, layout="wide")
     place = st.navigation(list(places().values()))

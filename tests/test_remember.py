@@ -28,7 +28,7 @@ from dpviz.questions.gradient_fields import COUNT, SEED, SOURCE
 from dpviz.questions.gradients import File
 from dpviz.questions.noise.curves import QUANTILES
 from dpviz.questions.source import Held
-from dpviz.ui import closed_sessions, sources
+from dpviz.ui import server, sources
 from tests.ui.driver import compute
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -175,16 +175,16 @@ def test_an_upload_goes_with_its_session(page: str, curves: str, monkeypatch: py
 def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.MonkeyPatch) -> None:
     here, sessions = {"stays"}, Mock()
     sessions.is_active_session = here.__contains__
-    monkeypatch.setattr(closed_sessions, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
-    look = partial(closed_sessions.end, sessions)
+    monkeypatch.setattr(server, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
+    look = partial(server.end, sessions)
     assert look(0.0) == 0
-    assert look(closed_sessions.AWAY - 1.0) == 0
+    assert look(server.AWAY - 1.0) == 0
     here.add("comes back")
-    assert look(closed_sessions.AWAY - 0.5) == 0
+    assert look(server.AWAY - 0.5) == 0
     here.remove("comes back")
-    assert look(closed_sessions.AWAY) == 1
+    assert look(server.AWAY) == 1
     sessions.close_session.assert_called_once_with("leaves")
-    assert set(closed_sessions._met) == {"stays", "comes back"}
+    assert set(server._met) == {"stays", "comes back"}
 
 
 SMALL = {

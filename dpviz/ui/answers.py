@@ -1,21 +1,27 @@
 """Answers to what a session or a pinned state asks, each computed once, and their slow parts: joined when they are
-there; which one is missing, for whoever has it computed."""
+there; which one is missing, for whoever has it computed.
+
+Slow parts are computed beside the page and never hold up the quick ones: a page draws at once what is quick; its
+browser asks for the rest. Results are kept by value: going back costs nothing.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpviz._remember import remembered
+from dpviz._remember import MEMORY, remembered
 from dpviz.questions.answer import Answer, soon
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import Reader
 from dpviz.questions.methods import coarsely
 from dpviz.questions.question import Question
-from dpviz.ui import background, boundary, sources
+from dpviz.ui import boundary, sources
 
 
 def compute(question: Question[Any], get: Reader) -> Answer[Any]:
@@ -72,7 +78,7 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Joined:
             continue
         name = (slow.work, key)  # questions that share a part find it computed
         try:
-            part = background.finished(name)
+            part = finished(name)
             if part is not None:
                 answer = slow.join(answer, part)
                 continue
@@ -87,4 +93,63 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Joined:
 def try_again(failed: Sequence[Hashable]) -> None:
     """Joined that failed may be tried again."""
     for name in failed:
-        background.forget(name)
+        forget(name)
+
+
+# --- computed beside the page -----------------------------------------------------------------------------------------
+
+_WORKERS = 2  # numpy's transforms release the interpreter; more would only take turns
+
+_pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
+_lock = threading.Lock()
+_jobs: dict[Hashable, Future[None]] = {}  # under way
+
+
+class _Failed:
+    """What the work raised, without the frames that it was raised in: they would keep all that they worked on."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error.with_traceback(None)
+        self.error.__context__ = self.error.__cause__ = None
+
+
+def finished(key: Hashable) -> Any | None:
+    """The result kept under `key`, None while there is none; raises what the work raised."""
+    result = MEMORY.get(("slow part", key))
+    if isinstance(result, _Failed):
+        raise result.error.with_traceback(None)
+    return result
+
+
+def forget(key: Hashable) -> None:
+    """What failed under `key` may be tried again."""
+    MEMORY.forget(("slow part", key))
+
+
+def start(key: Hashable, work: Callable[[], Any]) -> Future[None]:
+    """Begin `work` unless it runs or is done already; nobody waits, `finished` tells."""
+    with _lock:
+        job = _jobs.get(key)
+        if job is None and MEMORY.get(("slow part", key)) is not None:
+            job = Future()
+            job.set_result(None)
+        elif job is None or job.cancelled():
+            job = _jobs[key] = _pool.submit(_do, key, work)
+    return job
+
+
+def drop(key: Hashable) -> None:
+    """Nobody waits for this work any more: it is not begun. Whoever asks for it again begins it again."""
+    with _lock:
+        if (job := _jobs.get(key)) is not None and job.cancel():
+            del _jobs[key]
+
+
+def _do(key: Hashable, work: Callable[[], Any]) -> None:
+    try:
+        result = work()
+    except Exception as error:
+        result = _Failed(error)
+    MEMORY.put(("slow part", key), result)
+    with _lock:
+        _jobs.pop(key, None)

@@ -12,11 +12,12 @@ import streamlit as st
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import units
 from dpviz.questions.papers.check import UNSETTLED
-from dpviz.ui import history, state
+from dpviz.ui import state
 from dpviz.ui.hand.served import component
 from dpviz.ui.state import Keys
 
 LONGEST = 100  # characters of an entry that are read
+MOST_STEPS = 100  # of undo and redo that are read
 
 # Slider, exact text, and what is said below, drawn and moved in the browser. Its state is {"entry": {"text": what was
 # entered, "exact": whether the slider or a choice wrote it, not a person, "n": a number that grows with every entry}}.
@@ -127,7 +128,7 @@ def take(field: Number) -> None:
     stopped in the middle loses what callbacks stored, and what the browser says always arrives.
     """
     sent = _entry(field)
-    if sent is None or sent.n <= st.session_state.get(Keys.seen(field), 0.0) or sent.n > history.first():
+    if sent is None or sent.n <= st.session_state.get(Keys.seen(field), 0.0) or sent.n > _first_undo():
         return
     try:
         known = units.known(field, st.session_state.get(Keys.size(field)), state.get)
@@ -153,6 +154,37 @@ def settle(fields: Iterable[Field[Any]]) -> None:
     numbers = [(sent.n, field) for field in fields if isinstance(field, Number) and (sent := _entry(field))]
     for _, field in sorted(numbers, key=lambda one: one[0]):
         take(field)
+
+
+# --- undo and redo, as the browser asks for them ----------------------------------------------------------------------
+
+
+def undo_steps() -> list[tuple[float, int]]:
+    """Steps that were asked for and not yet taken, in their order: when, and how far. A stranger may send anything."""
+    try:
+        steps = [(state.number_of(n), state.number_of(by)) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []
+    after = last_undo()
+    return sorted((n, int(by)) for n, by in steps[-MOST_STEPS:] if n > after and by in (-1, 1))
+
+
+def _first_undo() -> float:
+    """When the first of them was asked for; what was entered later waits for it."""
+    return min((n for n, _ in undo_steps()), default=math.inf)
+
+
+def undo_taken(n: float) -> None:
+    st.session_state[Keys.STEPS_SEEN] = n
+
+
+def last_undo() -> float:
+    """The last step that was taken."""
+    last: float = st.session_state.get(Keys.STEPS_SEEN, 0.0)
+    return last
+
+
+# --- what is no number ------------------------------------------------------------------------------------------------
 
 
 def choice(

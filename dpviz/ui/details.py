@@ -5,22 +5,27 @@ The last of them is what can be taken away: the link, the curves, and the page i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dpviz.charts.plot import Plot
+from dpviz.experiments.record import Trial, recorded
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Folded, Note, Rerun, whole
 from dpviz.questions.handout import Handout
 from dpviz.questions.layout import Own, of_values
 from dpviz.questions.listing import Listing
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import listed
-from dpviz.ui import modes, page, pieces, rerun, state
+from dpviz.questions.shown import listed, noted
+from dpviz.questions.source import NoSample
+from dpviz.runs.measuring.measurement import Request
+from dpviz.ui import history, measuring, page, pieces, present, state
 from dpviz.ui.answers import compute, with_samples
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.pieces import Drawing
@@ -65,7 +70,7 @@ def opened(place: str, question: Question[Any]) -> str | None:
     """Which detail is open, as far as is known before they are drawn."""
     kept = st.session_state.get(Keys.details(place))
     part: str | None = st.session_state.get(_details_key(place, question), kept)
-    return None if modes.bare() else part
+    return None if present.bare() else part
 
 
 def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
@@ -82,7 +87,7 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
         elif isinstance(block, pd.DataFrame):
             _table(block)
         elif isinstance(block, Rerun):
-            rerun.show(block.experiment)
+            rerun(block.experiment)
         elif isinstance(block, Own):
             OWN_CONTROLS[block.name]()
         elif isinstance(block, Listing):
@@ -112,7 +117,7 @@ def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
 
 def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
     """The link, the curves, and the page that is handed out; `plot_of` draws an answer as the page does."""
-    query = page.link()
+    query = history.link()
     st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
     base = (st.context.url or "").split("?")[0]
     address = f"{base}{'?' + query if query else ''}"
@@ -155,5 +160,66 @@ def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable
 
 def csv(question: Question[Any], answer: Answer[Any]) -> bytes:
     """The CSV file: its first line, a comment, holds the settings as the link writes them."""
-    head = f"# dpviz {question.key}: {page.link() or 'default settings'}\n"
+    head = f"# dpviz {question.key}: {history.link() or 'default settings'}\n"
     return (head + answer.plot.data().to_csv(index=False)).encode()
+
+
+# --- an experiment run again ------------------------------------------------------------------------------------------
+
+NAMED = {"epsilon": "ε that secret noise would let it claim"}
+TARGET = "dpviz.experiments.catalogue:again"
+
+
+def rerun(key: str) -> None:
+    """Which run, the button, and what came of it; while it runs the top of the page says how far it is."""
+    record = recorded(key)
+    arms, seeds = list(record.settings), sorted({trial.seed for trial in record.trials})
+    left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
+    arm = left.selectbox("Arm", arms, key=f"{Keys.RERUN}.{key}.arm")
+    seed = middle.segmented_control("Seed", seeds, key=f"{Keys.RERUN}.{key}.seed", default=seeds[0], required=True)
+    right.button(
+        "Run again",
+        key=f"{Keys.RERUN}.{key}.run",
+        on_click=lambda: st.session_state.update({Keys.RERUN: (key, arm, seed)}),
+        icon=":material/replay:",
+        width="stretch",
+    )
+    [before] = [trial for trial in record.of(arm) if trial.seed == seed]
+    took = f"It took {before.seconds:.0f} s of computing when it was recorded ({before.device}, {before.date})."
+    st.html(f'<div class="dpviz-quiet">{escape(took)}</div>')
+    if st.session_state.get(Keys.RERUN) != (key, arm, seed):
+        return
+    asked = {"key": key, "arm": arm, "seed": seed}
+    try:
+        trial: Trial = measuring.result(Request((Keys.RERUN, key, arm, seed), TARGET, asked))
+    except NoSample as why:
+        words = "It runs now: how far it is stands at the top of the page." if why.coming else str(why)
+        st.html(noted(Note(words, "note" if why.coming else "problem")))
+        return
+    st.html(noted(Note(verdict(before.found, trial.found))))
+    st.dataframe(compared(before, trial), width="stretch", hide_index=True)
+
+
+def verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Whether the same came out."""
+    other = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if not other:
+        return "The same came out, to the last digit."
+    return (
+        f"Recorded and made here differ in {', '.join(name.replace('_', ' ') for name in other)}. Another processor or "
+        "another PyTorch rounds otherwise, and from there on runs go their own ways; seeds differ as much."
+    )
+
+
+def compared(before: Trial, now: Trial) -> pd.DataFrame:
+    """What was recorded beside what came out here: a row a single number or word."""
+    rows = [("made", before.date, now.date), ("version", before.version, now.version)]
+    rows.append(("computing", f"{before.seconds:.0f} s", f"{now.seconds:.0f} s"))
+    for name, value in before.found.items():
+        if not isinstance(value, list | dict):
+            rows.append((NAMED.get(name, name.replace("_", " ")), _written(value), _written(now.found.get(name))))
+    return pd.DataFrame(rows, columns=["", "recorded", "here"])
+
+
+def _written(value: Any) -> str:
+    return numbers.plain(value, digits=6) if isinstance(value, float) else "–" if value is None else str(value)

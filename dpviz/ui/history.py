@@ -1,16 +1,22 @@
-"""Undo and redo: the settled states of what-if pages, each the query string of its link, and what the browser asks.
+"""States that one comes back to, each the query string of its link: the link itself, undo and redo, presets and pins.
 
 What is kept is replaced, never changed: a run that is stopped in the middle loses all it stored or nothing.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from dpviz.ui.state import Keys, number_of
+from dpviz.questions import links
+from dpviz.questions.mechanism import RATE, SIGMA, STEPS
+from dpviz.questions.presets import Preset
+from dpviz.questions.units import UNITS
+from dpviz.ui import controls, state
+from dpviz.ui.registry import ENTERED, FIELDS, PRESET, SET
+from dpviz.ui.state import AnyField, Keys
 
 MOST = 100
 
@@ -55,29 +61,93 @@ def room() -> tuple[int, int]:
     return max(place, 0), len(states) - 1 - place
 
 
-# --- what the browser asks --------------------------------------------------------------------------------------------
+def settle(more: tuple[AnyField, ...] = ()) -> None:
+    """Take what was entered before this, undo and redo in their places: first thing in what a button does."""
+    for n, by in controls.undo_steps():
+        controls.settle((*ENTERED, *more))
+        record(link())
+        if (query := step(by)) is not None:
+            pairs = parse_qsl(query, keep_blank_values=True)
+            state.assign((*FIELDS, PRESET), links.read(dict(pairs)))
+            st.session_state[Keys.PINS] = [text for key, text in pairs if key == "pin"]
+        controls.undo_taken(n)
+    controls.settle((*ENTERED, *more))
 
 
-def asked() -> list[tuple[float, int]]:
-    """Steps that were asked for and not yet taken, in their order: when, and how far. A stranger may send anything."""
-    try:
-        steps = [(number_of(n), number_of(by)) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return []
-    after = seen()
-    return sorted((n, int(by)) for n, by in steps[-MOST:] if n > after and by in (-1, 1))
+def link(more: tuple[AnyField, ...] = ()) -> str:
+    """The query string of this state, pins included; `more` as in `begin`. What its preset says it need not say."""
+    named = preset()
+    return state.query((*FIELDS, PRESET, *more), pins(), named.values if named else None)
 
 
-def first() -> float:
-    """When the first of them was asked for; what was entered later waits for it."""
-    return min((n for n, _ in asked()), default=math.inf)
+# --- presets ----------------------------------------------------------------------------------------------------------
 
 
-def taken(n: float) -> None:
-    st.session_state[Keys.STEPS_SEEN] = n
+def preset() -> Preset | None:
+    """The preset chosen last, until reset; its published points stay on the chart while sliders move."""
+    return links.PRESETS.get(state.get(PRESET))
 
 
-def seen() -> float:
-    """The last step that was taken."""
-    last: float = st.session_state.get(Keys.STEPS_SEEN, 0.0)
-    return last
+def choose_preset() -> None:
+    chosen = links.PRESETS.get(st.session_state[Keys.PRESET])
+    if chosen is None:
+        state.put(PRESET, "")
+        return
+    apply(chosen.values)
+    state.put(PRESET, chosen.key)
+
+
+def apply(values: dict[str, str]) -> None:
+    """Set every field: to `values`, the rest to defaults. For presets and the story."""
+    settle()
+    state.assign((*SET, PRESET), values)
+    st.session_state[Keys.MOVED] = set()
+
+
+def reset() -> None:
+    apply({})
+    state.put(UNITS, UNITS.default)
+    st.session_state[Keys.PINS] = []
+
+
+# --- pins -------------------------------------------------------------------------------------------------------------
+
+
+def pins() -> list[str]:
+    """Pinned states, each a query string."""
+    kept: list[str] = st.session_state.get(Keys.PINS, [])
+    return kept
+
+
+def pin_state() -> None:
+    settle()
+    pin = urlencode(state.texts(SET))
+    if pin not in pins():
+        st.session_state[Keys.PINS] = [*pins(), pin]
+
+
+def unpin(index: int) -> None:
+    st.session_state[Keys.PINS] = [pin for i, pin in enumerate(pins()) if i != index]
+
+
+def show_pin(pin: str) -> None:
+    """Go back to a pinned state."""
+    apply(dict(parse_qsl(pin, keep_blank_values=True)))
+
+
+def pin_difference(pin: str) -> str:
+    """A pin by what differs from the present state, at most three things: its name on a chart."""
+    read = state.reader(pin)
+    differs = [
+        f"{field.symbol} {field.show(read(field))}"
+        for field in FIELDS
+        if field.symbol and field.write(read(field)) != field.write(state.get(field))
+    ]
+    named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
+    return named or "pinned"
+
+
+def pin_name(pin: str) -> str:
+    """A pin by its mechanism: its name in the list, which does not change as sliders move."""
+    read = state.reader(pin)
+    return " · ".join(f"{field.symbol} {field.show(read(field))}" for field in (SIGMA, RATE, STEPS))

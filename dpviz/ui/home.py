@@ -14,7 +14,7 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import Reader
 from dpviz.questions.story import STOPS, Stop
-from dpviz.ui import controls, page, pieces, places, state
+from dpviz.ui import controls, history, page, pieces, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand.served import component
@@ -88,7 +88,7 @@ def _drawn(number: str) -> None:
         for other in STOP.options:
             with st.container(key=f"story-{other}"):
                 _told(other)
-    page.follow_link(page.link((STOP,)))
+    page.follow_link(history.link((STOP,)))
 
 
 def _chart(number: str) -> None:
@@ -114,7 +114,7 @@ def _chart(number: str) -> None:
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
         seen = st.session_state.get(Keys.STORY_SEEN, 0.0)
         data = {"stop": number, "stops": list(STOP.options), "seen": seen}
-        _scroll(key=Keys.STORY, data=data, on_stop_change=page.settle)
+        _scroll(key=Keys.STORY, data=data, on_stop_change=history.settle)
 
 
 def _told(number: str) -> None:
@@ -146,7 +146,7 @@ def _reached() -> None:
 def _answers() -> None:
     st.header("What each page answers")
     about = ABOUT | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
-    for key, place in places.places().items():
+    for key, place in page.places().items():
         if key in about:
             question, answer = about[key]
             st.page_link(place, label=f"**{question}**")
@@ -155,9 +155,9 @@ def _answers() -> None:
 
 def _go(number: str) -> None:
     """Set up the page of a stop as the stop is now, and go there."""
-    page.settle()
+    history.settle()
     stop = STOPS[int(number) - 1]
-    page.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
+    history.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
     st.session_state[Keys.GO] = stop.page.key
 
 

@@ -70,8 +70,7 @@ def launch(port_text: str) -> None:
         for package in NEEDED:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
-    from dpviz.ui.guard import FRAMED_BY, framing
-    from dpviz.ui.owner import Access
+    from dpviz.ui.access import FRAMED_BY, Access, framing
 
     # Both say what is wrong with their setting before anything listens.
     framing(os.environ.get(FRAMED_BY, ""))

@@ -1,4 +1,4 @@
-"""What all pages share: the look, the link that follows the state, presets, pins and reset."""
+"""What stands on every page and where: its address and look, its two sides, headline and notes, and its side bar."""
 
 from __future__ import annotations
 
@@ -7,27 +7,43 @@ import re
 from functools import lru_cache
 from html import escape, unescape
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
 from dpviz.charts.hand import LOOK
-from dpviz.questions import links
 from dpviz.questions.answer import Note
-from dpviz.questions.mechanism import RATE, SIGMA, STEPS
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
-from dpviz.questions.units import UNITS
-from dpviz.ui import closed_sessions, controls, history, modes, places, state
+from dpviz.ui import controls, history, present, server, state
 from dpviz.ui.hand.served import component
 from dpviz.ui.plain import plain
-from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESETS, SET
+from dpviz.ui.registry import FIELDS, PRESET, PRESETS
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
 
 # The buttons and keys of undo and redo. Their state is {"entry": {"steps": [[a number that grows with every step, -1 or
 # 1], …]}}, the last ones.
 _steps = component("history")
+
+
+ICON = str(Path(__file__).parent / "assets" / "icon.png")
+
+_TITLES = {
+    "home": ("Home", ":material/home:"),
+    "runs": ("Runs", ":material/history:"),
+} | {page.key: (page.title, page.icon) for page in PAGES}
+ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers")
+
+
+def places() -> dict[str, StreamlitPage]:
+    """Key → page, each a file of `pages/`, in the order of the navigation; what ORDER does not name comes last."""
+    return {
+        key: st.Page(f"pages/{key}.py", title=title, icon=icon, default=key == "home", url_path=key)
+        for key in dict.fromkeys([*ORDER, *_TITLES])
+        for title, icon in [_TITLES[key]]
+    }
 
 
 @lru_cache(maxsize=1)
@@ -41,36 +57,18 @@ def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
     `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone.
     """
     st.session_state[Keys.PAGE] = key
-    modes.read_link()
-    st.html(_css() + modes.style())
-    closed_sessions.met()
+    present.read_link()
+    st.html(_css() + present.style())
+    server.met()
     state.load_from_url((*FIELDS, PRESET, *more), key, more)
-    settle(more)
+    history.settle(more)
     leave()
-
-
-def settle(more: tuple[AnyField, ...] = ()) -> None:
-    """Take what was entered before this, undo and redo in their places: first thing in what a button does."""
-    for n, by in history.asked():
-        controls.settle((*ENTERED, *more))
-        history.record(link())
-        if (query := history.step(by)) is not None:
-            _restore(query)
-        history.taken(n)
-    controls.settle((*ENTERED, *more))
 
 
 def leave() -> None:
     """Go to the page that a button or an undo asked for: callbacks cannot switch pages."""
     if key := st.session_state.pop(Keys.GO, None):
-        st.switch_page(places.places()[key])
-
-
-def _restore(query: str) -> None:
-    """The state of a link: its preset and its pins too."""
-    pairs = parse_qsl(query, keep_blank_values=True)
-    state.assign((*FIELDS, PRESET), links.read(dict(pairs)))
-    st.session_state[Keys.PINS] = [text for key, text in pairs if key == "pin"]
+        st.switch_page(places()[key])
 
 
 def notes() -> None:
@@ -87,14 +85,14 @@ def heading(text: str) -> None:
     st.html(f'<h1 class="dpviz-unseen">{escape(text)}</h1>')
 
 
-def sides(share: float = 0.73) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """The page's two sides: the chart's, which has this share of the width, and that of its controls.
+def sides() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The page's two sides: the chart's and that of its controls.
 
     The controls come first in the page, and so for a keyboard and a reader; the eye meets the chart first. On a phone
     they are one column: the chart, which stays in sight, the controls, and what else the chart's side holds.
     """
     with st.container(key="dpviz-body"):
-        beside, chart = st.columns([1 - share, share], gap="medium")
+        beside, chart = st.columns([0.27, 0.73], gap="medium")
     return chart, beside
 
 
@@ -114,12 +112,6 @@ def settings(text: str) -> str:
     return f'<p class="dpviz-settings">{escape(text)}</p>'
 
 
-def link(more: tuple[AnyField, ...] = ()) -> str:
-    """The query string of this state, pins included; `more` as in `begin`. What its preset says it need not say."""
-    named = preset()
-    return state.query((*FIELDS, PRESET, *more), pins(), named.values if named else None)
-
-
 def follow_link(query: str | None = None) -> None:
     """Keep the address bar in step with the state, without a server trip and without filling the browser's history.
 
@@ -133,7 +125,7 @@ def follow_link(query: str | None = None) -> None:
     """
     announcement = ""
     if query is None:
-        query = link()
+        query = history.link()
         history.record(query)
         announcement = (
             f"window.dispatchEvent(new CustomEvent('dpviz-history', {{detail: {json.dumps(history.room())}}}));"
@@ -142,7 +134,7 @@ def follow_link(query: str | None = None) -> None:
         f"{announcement}"
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
         f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
-        f"const q = {modes.kept(query)!r}; const want = q ? '?' + q : '';"
+        f"const q = {present.kept(query)!r}; const want = q ? '?' + q : '';"
         "if (location.search !== want) history.replaceState(history.state, '', location.pathname + want);"
         "}, 300);"
     )
@@ -151,17 +143,14 @@ def follow_link(query: str | None = None) -> None:
 
 def sidebar(key: str) -> None:
     """Undo, the presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
-    history.record(link())
+    history.record(history.link())
     with st.sidebar:
-        _steps(key=Keys.STEPS, data={"room": history.room(), "seen": history.seen()}, on_entry_change=settle)
+        _steps(
+            key=Keys.STEPS, data={"room": history.room(), "seen": controls.last_undo()}, on_entry_change=history.settle
+        )
         _presets(PRESETS.get(key, ()))
         _pins()
-        st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")
-
-
-def preset() -> Preset | None:
-    """The preset chosen last, until reset; its published points stay on the chart while sliders move."""
-    return links.PRESETS.get(state.get(PRESET))
+        st.button("Reset everything", on_click=history.reset, width="stretch", icon=":material/restart_alt:")
 
 
 def _presets(offered: tuple[Preset, ...]) -> None:
@@ -177,99 +166,36 @@ def _presets(offered: tuple[Preset, ...]) -> None:
         ["", *names],
         format_func=lambda k: names.get(k, "– a paper's setting –"),
         key=key,
-        on_change=_choose_preset,
+        on_change=history.choose_preset,
         help="Settings of published figures; what the paper printed is drawn as diamonds.",
     )
-    named = preset()
+    named = history.preset()
     if named is not None and named.key in names:
         st.html(f'<div class="dpviz-quiet">{escape(named.note)}</div>')
 
 
-def _choose_preset() -> None:
-    chosen = links.PRESETS.get(st.session_state[Keys.PRESET])
-    if chosen is None:
-        state.put(PRESET, "")
-        return
-    apply(chosen.values)
-    state.put(PRESET, chosen.key)
-
-
-def apply(values: dict[str, str]) -> None:
-    """Set every field: to `values`, the rest to defaults. For presets and the story."""
-    settle()
-    state.assign((*SET, PRESET), values)
-    st.session_state[Keys.MOVED] = set()
-
-
-def _reset() -> None:
-    apply({})
-    state.put(UNITS, UNITS.default)
-    st.session_state[Keys.PINS] = []
-
-
-# --- pins -------------------------------------------------------------------------------------------------------------
-
-
-def pins() -> list[str]:
-    """Pinned states, each a query string."""
-    kept: list[str] = st.session_state.get(Keys.PINS, [])
-    return kept
-
-
 def _pins() -> None:
-    full = len(pins()) >= MOST_PINS
+    full = len(history.pins()) >= MOST_PINS
     st.button(
         "Pin this state",
-        on_click=_pin,
+        on_click=history.pin_state,
         disabled=full,
         width="stretch",
         icon=":material/push_pin:",
         help=f"Keeps the curves on the chart, faded, while you go on. At most {MOST_PINS}.",
     )
-    for index, pin in enumerate(pins()):
-        name = plain(pin_name(pin))
+    for index, pin in enumerate(history.pins()):
+        name = plain(history.pin_name(pin))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(name, key=f"pin.show.{index}", on_click=show_pin, args=(pin,), help="Go back to this state.")
+            st.button(
+                name, key=f"pin.show.{index}", on_click=history.show_pin, args=(pin,), help="Go back to this state."
+            )
             st.button(
                 "",
                 key=f"pin.drop.{index}",
-                on_click=_unpin,
+                on_click=history.unpin,
                 args=(index,),
                 icon=":material/close:",
                 help=f"Unpin {name}.",
                 type="tertiary",
             )
-
-
-def pin_difference(pin: str) -> str:
-    """A pin by what differs from the present state, at most three things: its name on a chart."""
-    read = state.reader(pin)
-    differs = [
-        f"{field.symbol} {field.show(read(field))}"
-        for field in FIELDS
-        if field.symbol and field.write(read(field)) != field.write(state.get(field))
-    ]
-    named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
-    return named or "pinned"
-
-
-def pin_name(pin: str) -> str:
-    """A pin by its mechanism: its name in the list, which does not change as sliders move."""
-    read = state.reader(pin)
-    return " · ".join(f"{field.symbol} {field.show(read(field))}" for field in (SIGMA, RATE, STEPS))
-
-
-def _pin() -> None:
-    settle()
-    pin = urlencode(state.texts(SET))
-    if pin not in pins():
-        st.session_state[Keys.PINS] = [*pins(), pin]
-
-
-def _unpin(index: int) -> None:
-    st.session_state[Keys.PINS] = [pin for i, pin in enumerate(pins()) if i != index]
-
-
-def show_pin(pin: str) -> None:
-    """Go back to a pinned state."""
-    apply(dict(parse_qsl(pin, keep_blank_values=True)))

@@ -18,9 +18,10 @@ from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import units
 from dpviz.questions.layout import Control, InUnits, Item, Noted, Offered, Own, Row, fields_of, in_sight, moved_of
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
+from dpviz.questions.page import Page
 from dpviz.questions.question import Question
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
-from dpviz.ui import controls, modes, page, state
+from dpviz.ui import controls, history, present, state
 from dpviz.ui.controls import NumberControl
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.state import Keys
@@ -33,25 +34,58 @@ _HELP = (
 )
 
 
+def show(page: Page, question: Question[Any]) -> None:
+    """All that stands beside the chart: the choice of a group, its controls, and the way to expert settings."""
+    if present.presenting():
+        draw(present.controls(question))
+        return
+    groups, hidden = _in_sight(question)
+    chosen = _one_of(Keys.group(page.key), list(groups))
+    if page.choice is not None and chosen == next(iter(groups)):
+        _draw_one(page.choice)
+    draw(groups[chosen])
+    _expert_switch(hidden)
+
+
+def in_view(page: Page, question: Question[Any]) -> Sequence[Control]:
+    """The controls that are in view: those of the open group, or the few of a lecture."""
+    if present.presenting():
+        return present.controls(question)
+    groups, _ = _in_sight(question)
+    chosen: str = st.session_state.get(Keys.group(page.key), "")
+    return groups[chosen if chosen in groups else next(iter(groups))]
+
+
+def drawn(page: Page, question: Question[Any]) -> tuple[object, ...]:
+    """What is drawn, but for numbers' messages: as long as it stays, messages are enough."""
+    groups, hidden = ({}, 0) if present.presenting() else _in_sight(question)
+    return (*groups, hidden), [*map(_shape, in_view(page, question))]
+
+
+def _one_of(kept: str, names: list[str]) -> str:
+    """Which group of controls is open. A widget's options never change: other names, another widget."""
+    key = f"{kept}.{'.'.join(names)}"
+    if key not in st.session_state:
+        chosen = st.session_state.get(kept)
+        st.session_state[key] = chosen if chosen in names else names[0]
+    chosen = names[0]
+    if len(names) > 1:
+        chosen = st.segmented_control("Controls", names, required=True, key=key, label_visibility="collapsed") or chosen
+    st.session_state[kept] = chosen
+    return chosen
+
+
 # --- which are in sight -----------------------------------------------------------------------------------------------
 
 
-def groups(question: Question[Any]) -> Mapping[str, Sequence[Control]]:
-    """The controls to be drawn, without groups that have none."""
-    in_groups = _in_sight(question)
-    first = next(iter(in_groups))
-    return {name: controls for name, (controls, _) in in_groups.items() if controls or name == first}
-
-
-def hidden(question: Question[Any]) -> int:
-    """How many settings are not drawn."""
-    return len({name for _, names in _in_sight(question).values() for name in names})
-
-
-def _in_sight(question: Question[Any]) -> Mapping[str, tuple[Sequence[Control], Sequence[str]]]:
+def _in_sight(question: Question[Any]) -> tuple[Mapping[str, Sequence[Control]], int]:
+    """The controls to be drawn, without groups that have none; and how many settings are not drawn."""
     every = question.groups(state.get)
-    kept = None if modes.expert() else _kept(question, [item for items in every.values() for item in items])
-    return {name: in_sight(items, kept) for name, items in every.items()}
+    kept = None if present.expert() else _kept(question, [item for items in every.values() for item in items])
+    parts = {name: in_sight(items, kept) for name, items in every.items()}
+    first = next(iter(parts))
+    shown = {name: controls for name, (controls, _) in parts.items() if controls or name == first}
+    return shown, len({name for _, names in parts.values() for name in names})
 
 
 def _kept(question: Question[Any], items: Sequence[Item]) -> set[str]:
@@ -61,16 +95,16 @@ def _kept(question: Question[Any], items: Sequence[Item]) -> set[str]:
     before: set[str] = st.session_state.get(Keys.MOVED, set(st.query_params))
     moved = moved_of(fields_of(items), state.get) | before
     st.session_state[Keys.MOVED] = moved
-    preset = page.preset()
+    preset = history.preset()
     return moved | set(preset.values if preset is not None and preset in question.presets else ())
 
 
-def expert_switch(question: Question[Any]) -> None:
+def _expert_switch(hidden: int) -> None:
     """The way to all controls, and back: the last line below them."""
-    if modes.expert():
+    if present.expert():
         words, key, to, icon = "Fewer settings", "tool", "", ":material/expand_less:"
-    elif count := hidden(question):
-        words = f"{count} expert settings at their defaults" if count > 1 else "1 expert setting at its default"
+    elif hidden:
+        words = f"{hidden} expert settings at their defaults" if hidden > 1 else "1 expert setting at its default"
         key, to, icon = "expert", "1", ":material/expand_more:"
     else:
         return
@@ -78,7 +112,7 @@ def expert_switch(question: Question[Any]) -> None:
 
 
 def _switch(to: str) -> None:
-    page.settle()
+    history.settle()
     st.session_state[Keys.EXPERT] = to
     st.session_state[Keys.MOVED] = set()
 
@@ -90,7 +124,7 @@ def draw(items: Sequence[Control]) -> None:
     """The controls, in their order."""
     st.session_state[Keys.DRAWINGS] = st.session_state.get(Keys.DRAWINGS, 0) + 1
     for item in items:
-        draw_one(item)
+        _draw_one(item)
     st.session_state[Keys.MESSAGES] = messages(items)
     st.session_state[Keys.TOUCHED] = frozenset()
 
@@ -115,10 +149,10 @@ def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str
     return {key: value for key, value in now.items() if key not in BUILT or value != before.get(key)}
 
 
-def shape(item: Control) -> object:
-    """What is drawn, but for numbers' messages: as long as it stays, messages are enough."""
+def _shape(item: Control) -> object:
+    """What is drawn of one control."""
     if isinstance(item, Row):
-        return tuple(shape(field) for field in item.fields)
+        return tuple(_shape(field) for field in item.fields)
     if isinstance(item, InUnits):
         return state.get(UNITS), *(field.key for field in item.fields)
     if isinstance(item, Offered):
@@ -126,11 +160,11 @@ def shape(item: Control) -> object:
     return item.field.key if isinstance(item, Noted) else item.name if isinstance(item, Own) else item.key
 
 
-def draw_one(item: Control) -> None:
+def _draw_one(item: Control) -> None:
     if isinstance(item, Row):
         for column, field in zip(st.columns(item.shares or len(item.fields), gap="small"), item.fields, strict=True):
             with column:
-                draw_one(field)
+                _draw_one(field)
     elif isinstance(item, Number | Noted | InUnits):
         if isinstance(item, InUnits) and RATE in item.fields:  # there are two ways to enter it
             controls.choice(UNITS, label_visible=False)

@@ -13,7 +13,7 @@ from dpviz.questions.answer import Answer, Note
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
-from dpviz.ui import controls, modes, page, state
+from dpviz.ui import controls, history, page, present, state
 from dpviz.ui.answers import Joined, joined
 from dpviz.ui.hand import fetched
 from dpviz.ui.hand.served import component, root
@@ -101,7 +101,7 @@ def plot(
         "frames": frames or {},
         "words": words or {},
         "caption": caption,
-        "enlarged": modes.presenting(),
+        "enlarged": present.presenting(),
         "seen": controls.last_entry(),
         "at": root(),
     }
@@ -109,7 +109,7 @@ def plot(
     if hears is not None:
         st.session_state[Keys.CHART] = f"{key}.chart"
         data |= {"hears": True, **hears}
-        more = {"on_entries_change": page.settle, "on_again_change": page.settle}
+        more = {"on_entries_change": history.settle, "on_again_change": history.settle}
     _chart(key=f"{key}.chart", data=data, height=int(drawing.figure["layout"]["height"]), **more)
     for note in drawing.notes:
         page.note(*note)

@@ -1,18 +1,83 @@
-"""Presenting a page: headline, chart and two controls in large type, and the pins of the link as stops of a story."""
+"""Two barer ways to show a page: `present=1`, for a lecture, and `embed=1`, within another page; and a fuller one:
+`expert=1`. All are said by the link, and stay in it and in the session.
+
+A page that is presented shows headline, chart and two controls in large type, and the pins of the link as stops of a
+story.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.fields.field import Field, Number
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
-from dpviz.ui import modes, page, state
+from dpviz.ui import history, state
 from dpviz.ui.state import Keys
+
+HERE = Path(__file__).parent
+OFF = ("", "0", "false")
+
+
+def read_link() -> None:
+    """Once a session: what the link asks for."""
+    if Keys.PRESENT in st.session_state:
+        return
+    text = st.query_params.get("present", "")
+    st.session_state[Keys.PRESENT] = "" if text in OFF else text[:200]
+    st.session_state[Keys.EMBED] = _asked_to_embed()
+    st.session_state[Keys.EXPERT] = "" if st.query_params.get("expert", "") in OFF else "1"
+
+
+def _asked_to_embed() -> bool:
+    """Streamlit keeps the word from its own names for a link's parts, and knows it as "true" alone."""
+    context = get_script_run_ctx(suppress_warning=True)
+    text = parse_qs(context.query_string if context else "").get("embed", [""])[-1]
+    return text.lower() not in OFF or bool(st.context.is_embedded)
+
+
+def presenting() -> bool:
+    return bool(st.session_state.get(Keys.PRESENT))
+
+
+def embedded() -> bool:
+    return bool(st.session_state.get(Keys.EMBED))
+
+
+def expert() -> bool:
+    return bool(st.session_state.get(Keys.EXPERT))
+
+
+def bare() -> bool:
+    return presenting() or embedded()
+
+
+def style() -> str:
+    """What a bare page does not show; and how large a presented one is written."""
+    if not bare():
+        return ""
+    names = ["hidden", "presented"] if presenting() else ["hidden"]
+    return f"<style>{''.join((HERE / f'{name}.css').read_text() for name in names)}</style>"
+
+
+def kept(query: str) -> str:
+    """A query string with what the link says of the mode."""
+    more = {
+        "present": st.session_state.get(Keys.PRESENT, ""),
+        "embed": "true" if embedded() else "",
+        "expert": "1" if expert() else "",
+    }
+    return "&".join(filter(None, [query, urlencode({key: text for key, text in more.items() if text})]))
+
+
+# --- a lecture --------------------------------------------------------------------------------------------------------
 
 HEIGHT = 224  # pixels of a chart that is presented, before it is enlarged to a share of the screen
 SHOWN = 2  # controls below it
@@ -41,7 +106,7 @@ def toggle() -> None:
     """In the sidebar."""
     st.button(
         "Present",
-        on_click=_present,
+        on_click=_switch,
         args=("1",),
         width="stretch",
         icon=":material/slideshow:",
@@ -50,36 +115,36 @@ def toggle() -> None:
     )
 
 
-def _present(on: str) -> None:
-    page.settle()
+def _switch(on: str) -> None:
+    history.settle()
     st.session_state[Keys.PRESENT] = on
     st.session_state[Keys.STOP] = -1
 
 
 def bar() -> None:
     """What stands at the edge of a presented page: the way through the story, and out of it."""
-    if modes.presenting():
+    if presenting():
         st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
-            stops, here = page.pins(), st.session_state.get(Keys.STOP, -1)
+            stops, here = history.pins(), st.session_state.get(Keys.STOP, -1)
             if stops:
                 st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
                 st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
-            st.button("", key="present-leave", on_click=_present, args=("",), icon=":material/close:", help=LEAVE)
+            st.button("", key="present-leave", on_click=_switch, args=("",), icon=":material/close:", help=LEAVE)
 
 
 def way_out(own: Sequence[Field[Any]]) -> None:
     """From an embedded page to the whole one in this state; `own` are the page's fields."""
-    if modes.embedded():
-        query = state.query(own, page.pins())
+    if embedded():
+        query = state.query(own, history.pins())
         address = f"{(st.context.url or '').split('?')[0]}?{query}"
         st.html(f'<a class="dpviz-open" href="{escape(address)}" target="_blank" rel="noopener">Open in dpviz</a>')
 
 
 def _go(to: int) -> None:
     """To a stop of the story; named by its number, for a click may come twice."""
-    stops = page.pins()
+    stops = history.pins()
     if 0 <= to < len(stops):
-        page.show_pin(stops[to])
+        history.show_pin(stops[to])
         st.session_state[Keys.STOP] = to

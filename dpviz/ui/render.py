@@ -6,7 +6,7 @@ alone, and the chart tells controls what they are to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -16,11 +16,10 @@ from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer
-from dpviz.questions.layout import Control
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
 from dpviz.questions.shown import frame, settings
-from dpviz.ui import boundary, details, history, measuring, modes, page, panel, pieces, present, state
+from dpviz.ui import boundary, controls, details, history, measuring, page, panel, pieces, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.registry import OWN
@@ -41,7 +40,7 @@ def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
     `acts` draws what can be done with the answer, above its controls.
     """
     held = Boundary(shown.key, OWN[shown.key]).held
-    if not modes.bare():
+    if not present.bare():
         with st.sidebar, held("sidebar"):
             page.sidebar(shown.key)
             present.toggle()
@@ -58,7 +57,7 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
     with top, bound.held("notes"):
         page.notes()
     with bound.held("settings"):
-        page.settle()
+        history.settle()
     measuring.begin()
     question = shown.question(state.get)
     with top:
@@ -72,22 +71,17 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
         _whole.reset(within)
     with right, bound.held("controls"):
         acts()
-        _controls(shown, question)
+        panel.show(shown, question)
         st.session_state[Keys.DRAWN] = _drawn(shown)
     bound.worked()
     if missing := measuring.missing():
         with top:
             over = measuring.wait(missing)
         if over:
-            _draw_again()
-
-
-def _draw_again() -> None:
-    """Rerun the fragment alone where this is a run of the fragment alone."""
-    try:
-        st.rerun(scope="fragment")
-    except StreamlitAPIException:  # the whole page is being run
-        st.rerun()
+            try:  # the fragment alone, where this is a run of it alone
+                st.rerun(scope="fragment")
+            except StreamlitAPIException:  # the whole page is being run
+                st.rerun()
 
 
 # The boundary of the run of the whole body that is under way, None where what shows the answer runs alone.
@@ -102,10 +96,10 @@ def _answered(shown: Page) -> None:
     whole = _whole.get()
     bound = whole or Boundary(shown.key, OWN[shown.key])
     if whole is None:
-        if history.asked():  # undo changes more than numbers
+        if controls.undo_steps():  # undo changes more than numbers
             st.rerun()
         with bound.held("settings"):
-            page.settle()
+            history.settle()
             if st.session_state.get(Keys.DRAWN) != _drawn(shown):
                 st.rerun()
         measuring.begin()
@@ -125,13 +119,7 @@ def _answered(shown: Page) -> None:
 def _drawn(shown: Page) -> tuple[object, ...]:
     """What is drawn, but for what follows an entered number."""
     question = shown.question(state.get)
-    groups = () if modes.presenting() else (*panel.groups(question), panel.hidden(question))
-    return (
-        question.key,
-        groups,
-        [*map(panel.shape, _open(shown, question))],
-        tuple(st.session_state.get(Keys.NOTES, ())),
-    )
+    return question.key, *panel.drawn(shown, question), tuple(st.session_state.get(Keys.NOTES, ()))
 
 
 def _headline(shown: Page, question: Question[Any]) -> None:
@@ -154,8 +142,8 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
             st.rerun()
         page.note(str(problem), "problem")
         return None
-    plot_of, height = _beside_pins(shown, question), present.HEIGHT if modes.presenting() else HEIGHT
-    preset = page.preset()
+    plot_of, height = _beside_pins(shown, question), present.HEIGHT if present.presenting() else HEIGHT
+    preset = history.preset()
     below = question.below(joined(shown.key, question, asked).answer)
     parts, words = pieces.live_plot(
         shown.key,
@@ -164,12 +152,12 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
         asked,
         lambda answer: frame(question, answer, plot_of(answer), height),
         key=question.key,
-        extra=(tuple(page.pins()), preset.key if preset else "", modes.presenting()),
+        extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, state.get),
-        changed=panel.changed_messages(_open(shown, question)) if alone else {},
+        changed=panel.changed_messages(panel.in_view(shown, question)) if alone else {},
         whole=bool(below) or details.opened(shown.key, question) is not None,
     )
-    strip = "" if modes.presenting() else words["strip"]
+    strip = "" if present.presenting() else words["strip"]
     st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
     if parts.failed:
         page.note("A part of this result could not be computed: it stands here without that part.", "problem")
@@ -179,47 +167,11 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
 
 def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
     """What stands below the notes, but of a bare page."""
-    if modes.bare():
+    if present.bare():
         return
     details.blocks(question.below(answer), f"{shown.key}.below")
     measuring.ways_on()
     details.details(shown.key, question, answer, lambda other: _beside_pins(shown, question)(other))
-
-
-# --- controls ---------------------------------------------------------------------------------------------------------
-
-
-def _controls(shown: Page, question: Question[Any]) -> None:
-    if not modes.presenting():
-        groups = panel.groups(question)
-        chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
-        if shown.choice is not None and chosen == next(iter(groups)):
-            panel.draw_one(shown.choice)
-    panel.draw(_open(shown, question))
-    if not modes.presenting():
-        panel.expert_switch(question)
-
-
-def _open(shown: Page, question: Question[Any]) -> Sequence[Control]:
-    """The controls that are in sight."""
-    if modes.presenting():
-        return present.controls(question)
-    groups = panel.groups(question)
-    chosen: str = st.session_state.get(Keys.group(shown.key), "")
-    return groups[chosen if chosen in groups else next(iter(groups))]
-
-
-def _one_of(kept: str, names: list[str], label: str) -> str:
-    """Which group of controls is open. A widget's options never change: other names, another widget."""
-    key = f"{kept}.{'.'.join(names)}"
-    if key not in st.session_state:
-        chosen = st.session_state.get(kept)
-        st.session_state[key] = chosen if chosen in names else names[0]
-    chosen = names[0]
-    if len(names) > 1:
-        chosen = st.segmented_control(label, names, required=True, key=key, label_visibility="collapsed") or names[0]
-    st.session_state[kept] = chosen
-    return chosen
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------
@@ -227,7 +179,7 @@ def _one_of(kept: str, names: list[str], label: str) -> str:
 
 def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
     """What draws an answer beside what is pinned, with a preset's printed points."""
-    pinned, preset = [] if modes.presenting() else _pinned(shown, question), page.preset()
+    pinned, preset = [] if present.presenting() else _pinned(shown, question), history.preset()
 
     def plot_of(answer: Answer[Any]) -> Plot:
         plot = answer.plot.beside(pinned)
@@ -241,7 +193,7 @@ def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]]
 def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
     """Plots of pinned states that answer this question, with their slow part where it is there."""
     built = []
-    for pin in page.pins():
+    for pin in history.pins():
         get = state.reader(pin)
         if shown.question(get) is not question and not shown.pins_follow:  # it has other axes
             continue
@@ -251,5 +203,5 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
             if not isinstance(error, ValueError):  # which says that these settings allow no answer here
                 boundary.log(shown.key, error)
             continue
-        built.append((page.pin_difference(pin), answer.plot))
+        built.append((history.pin_difference(pin), answer.plot))
     return built

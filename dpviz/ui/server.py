@@ -1,4 +1,4 @@
-"""What the app's server is made of beside Streamlit: the guard, how it begins and how it ends."""
+"""What the app's server is made of beside Streamlit: the guard, how it begins and ends, and sessions of who left."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import errno
 import os
 import socket
 import sys
+import time
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Any
 
 from starlette.middleware import Middleware
 from streamlit import config
+from streamlit.runtime import get_instance
 from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.runs.cluster.memory import keep_little
+from dpviz.runs.cluster.memory import give_back, keep_little
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
-from dpviz.ui import closed_sessions
-from dpviz.ui.guard import FRAMED_BY, Guard, framing
-from dpviz.ui.owner import TOKEN_VARIABLE, Access, on_loopback
+from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
 
 
 @cache
@@ -116,7 +117,64 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
             at_the_end.enter_context(browser_opened(owner(), address))
-        watching = asyncio.create_task(closed_sessions.watch())
+        watching = asyncio.create_task(watch())
         yield
         watching.cancel()
         await asyncio.to_thread(shutdown_shared)
+
+
+# --- sessions whose visitor left --------------------------------------------------------------------------------------
+
+# They end after a while with all they hold, and their memory is given back. Streamlit keeps the session of a lost
+# connection for two minutes, then until somebody else leaves; Python frees what is in cycles at some time, and the C
+# library keeps what was freed. An upload of 200 MB is not to wait for all of them.
+
+AWAY = 60.0  # seconds in which a lost connection finds its session again; Streamlit itself would wait for 120
+EVERY = 10.0
+
+_met: dict[str, float | None] = {}  # session → when it was first found without a visitor
+
+
+def met() -> None:
+    """A page is drawn for the present session."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None:
+        _met[context.session_id] = None
+
+
+def end(sessions: Any, now: float) -> int:
+    """End the sessions whose visitor has been away for `AWAY` seconds at `now`; how many they were.
+
+    `sessions` is Streamlit's runtime.
+    """
+    ended = 0
+    for session, since in list(_met.items()):
+        if sessions.is_active_session(session):
+            _met[session] = None
+        elif since is None:
+            _met[session] = now
+        elif now - since >= AWAY:
+            held = _held_by(sessions, session)
+            sessions.close_session(session)
+            if held is not None:
+                held.clear()
+            del _met[session]
+            ended += 1
+    return ended
+
+
+def _held_by(sessions: Any, session: str) -> Any:
+    """What a session holds, to be let go of with it: Streamlit's loop keeps the last session that left until another
+    comes, by private names that a later version may not have."""
+    with suppress(AttributeError):
+        info = sessions._session_mgr.get_session_info(session)
+        return None if info is None else info.session.session_state
+    return None
+
+
+async def watch() -> None:
+    """Look every `EVERY` seconds, in the server's loop, where sessions live; memory is given back in a thread."""
+    while True:
+        await asyncio.sleep(EVERY)
+        if end(get_instance(), time.monotonic()):
+            await asyncio.to_thread(give_back)

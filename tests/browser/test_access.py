@@ -9,7 +9,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page
 
-from dpviz.ui.places import ORDER
+from dpviz.ui.page import ORDER
 from tests.browser.contrast import faint
 from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
 

@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from dpviz.runs.cluster.tls import make_certificate
-from dpviz.ui.owner import NOT_THE_OWNER
+from dpviz.ui.access import NOT_THE_OWNER
 from tests.browser.driver import ROOT, TIMEOUT_MS, open_page, running_app
 from tests.other_account import CAN_BE_OTHERS, by_another, needs_root
 

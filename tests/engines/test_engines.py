@@ -10,7 +10,7 @@ from PIL import Image, ImageColor
 
 import dpviz
 from dpviz.fields import numbers
-from dpviz.ui.places import ORDER
+from dpviz.ui.page import ORDER
 from tests.engines.webdriver import LISTEN, Browser
 
 pytestmark = pytest.mark.engines

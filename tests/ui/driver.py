@@ -23,7 +23,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import TODAY, VERSION
 from dpviz.questions.question import Question
 from dpviz.runs.measuring.measurement import measurements
-from dpviz.ui import background, measuring, render
+from dpviz.ui import answers, measuring, render
 from dpviz.ui.hand import fetched
 
 # Streamlit looks for components in every installed package at each AppTest, for longer than a page takes to run.
@@ -36,7 +36,7 @@ def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
     while tokens := [one["late"] for one in components(at, "dpviz.chart") if one.get("late")]:
         (missing,) = [fetched.find_slow_parts(token).parts().missing for token in tokens]
         if missing is not None:
-            background.start(*missing).result()
+            answers.start(*missing).result()
         _run(at)
     return at
 

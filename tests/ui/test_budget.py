@@ -11,7 +11,7 @@ from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
 from dpviz.questions.budget.spend import Block
 from dpviz.questions.presets import presets
-from dpviz.ui import rerun
+from dpviz.ui import details
 from tests.ui.driver import charts, controls, open_app, open_part, press, put, said
 
 DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
@@ -84,7 +84,7 @@ def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
 
 def test_a_difference_is_named() -> None:
     before = {"test_accuracy": 0.9, "evaluations": [[0, 0.1]], "steps": 3}
-    assert rerun.verdict(before, dict(before)) == "The same came out, to the last digit."
-    assert "differ in evaluations, test accuracy." in rerun.verdict(
+    assert details.verdict(before, dict(before)) == "The same came out, to the last digit."
+    assert "differ in evaluations, test accuracy." in details.verdict(
         before, before | {"test_accuracy": 0.8, "evaluations": []}
     )

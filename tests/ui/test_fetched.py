@@ -1,7 +1,5 @@
 """What the browser fetches by a token, without a run of the page: frames at other values of a field, and slow parts."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import gzip
@@ -21,8 +19,6 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
-import dpviz
-from dpviz.fields import numbers
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import units
@@ -36,15 +32,14 @@ from dpviz.ui.hand.served import FILES, mark, root, routes
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.sources import STILL_TO_MEASURE
 from dpviz.ui.state import Keys
-from tests.ui.driver import charts, controls, enter, open_app, said, set_to, unpacked
+from tests.ui.driver import charts, components, enter, open_app, put, said, set_to, unpacked
 
 FIELD = {field.key: field for field in FIELDS}
 
 
 def tokens(at: AppTest) -> dict[str, str]:
-    told = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == "dpviz.chart"]
-    found: dict[str, str] = told[0]["frames"]
-    return found
+    frames: dict[str, str] = components(at, "dpviz.chart")[0]["frames"]
+    return frames
 
 
 async def stays() -> bool:
@@ -86,34 +81,7 @@ def shown(at: AppTest) -> tuple[str, str]:
         ("noise", "noiseview=solve", "target", "1"),
         ("budget", "bview=policy", "beps", "4"),
         ("langevin", "lview=region", "leps", "0.2"),
-    ],
-)
-def test_a_frame_shows_what_the_page_then_shows(page: str, query: str, field: str, text: str) -> None:
-    at = open_app(page, query)
-    assert asked(at, field, text)[text] is not None
-    at.session_state[f"value.{field}"] = FIELD[field].parse(text)
-    at.run()
-    assert not at.exception
-    headline, below = shown(at)
-    known = asked(at, field, text)[text]  # with the slow parts that the page has waited for
-    assert known["headline"] in headline
-    assert below.startswith(known["strip"])
-    assert f'<div class="dpviz-notes">{known["notes"]}</div>' in below
-    drawn = {t["uid"]: t for t in charts(at)[0]["data"]}
-    for trace in known["figure"]["data"]:
-        there = dict(zip(drawn[trace["uid"]]["x"], drawn[trace["uid"]]["y"], strict=True))
-        shared = {x: y for x, y in zip(trace["x"], trace["y"], strict=True) if x in there}
-        assert trace["x"][-1] in shared
-        for x, y in shared.items():
-            assert y == (there[x] if y is None else pytest.approx(there[x], rel=2e-3))
-        if trace["y"][-1] is not None:
-            assert trace["y"][-1] == there[trace["x"][-1]]
-    assert known["figure"]["layout"].get("meta") == charts(at)[0]["layout"].get("meta")
-
-
-@pytest.mark.parametrize(
-    ("page", "query", "field", "text"),
-    [
+        # A person's units: another batch keeps N and the epochs, so it moves q and T.
         ("compose", "curves=moments.strong", "batch", "256"),
         ("compose", "curves=moments&q=0.123456789012345&steps=9999&n=777", "epochs", "30"),
         ("compose", "curves=moments&q=1&steps=1", "batch", "600"),
@@ -123,35 +91,33 @@ def test_a_frame_shows_what_the_page_then_shows(page: str, query: str, field: st
         ("attack", "aview=roc", "epochs", "3"),
     ],
 )
-def test_a_frame_of_a_persons_units_is_a_fresh_page(page: str, query: str, field: str, text: str) -> None:
-    """Another batch keeps N and the epochs, so it moves q and T; a link that says those two is the same page."""
+def test_a_frame_shows_what_the_page_then_shows_and_a_fresh_one(page: str, query: str, field: str, text: str) -> None:
     at = open_app(page, query)
     before = tokens(at)
     assert asked(at, field, text)[text] is not None
-    if field in controls(at):
-        enter(at, field, text)
-    else:  # in another group of controls
-        at.session_state[f"entry.{field}"] = {"entry": {"text": text, "n": 1e9}}
-        at.run()
-    assert tokens(at)[field] == before[field], "while it moves its frames stay"
-    assert any(tokens(at)[other] != before[other] for other in before), "and those of others do not"
+    if moves_itself := field not in ("batch", "epochs"):
+        put(at, f"value.{field}", FIELD[field].parse(text))
+    else:
+        put(at, f"entry.{field}", {"entry": {"text": text, "n": 1e9}})
+        assert tokens(at)[field] == before[field], "while it moves its frames stay"
+        assert any(tokens(at)[other] != before[other] for other in before), "and those of others do not"
     frame = asked(at, field, text)[text]  # with the slow parts that the page has waited for
-    texts = {one.key: one.write(set_to(at, one)) for one in (RATE, STEPS)}
-    fresh = open_app(page, urlencode(dict(parse_qsl(query, keep_blank_values=True)) | texts))
-    for one in (at, fresh):
-        assert frame["headline"] in shown(one)[0]
+    moved = {one.key: one.write(set_to(at, one)) for one in (RATE, STEPS, *([FIELD[field]] if moves_itself else []))}
+    for opened in (at, open_app(page, urlencode(dict(parse_qsl(query, keep_blank_values=True)) | moved))):
+        headline, below = shown(opened)
+        assert frame["headline"] in headline
+        assert below.startswith(frame["strip"])
+        assert f'<div class="dpviz-notes">{frame["notes"]}</div>' in below
+        drawn = {t["uid"]: t for t in charts(opened)[0]["data"]}
         for trace in frame["figure"]["data"]:
-            drawn = {t["uid"]: t for t in charts(one)[0]["data"]}[trace["uid"]]
-            assert drawn["x"][-1] == trace["x"][-1]
-            assert drawn["y"][-1] == trace["y"][-1]
-
-
-def test_a_frame_holds_the_librarys_numbers() -> None:
-    at = open_app("compose", "curves=moments")
-    for text, frame in asked(at, "sigma", "2", "3.7").items():
-        expected = dpviz.epsilon("moments", noise_multiplier=float(text), sample_rate=0.01, steps=10_000, delta=1e-5)
-        assert f"ε ≤ {numbers.epsilon(expected, up=True)}" in frame["strip"]
-        assert frame["figure"]["data"][0]["y"][-1] == pytest.approx(expected, rel=1e-5)
+            there = dict(zip(drawn[trace["uid"]]["x"], drawn[trace["uid"]]["y"], strict=True))
+            shared = {x: y for x, y in zip(trace["x"], trace["y"], strict=True) if x in there}
+            assert trace["x"][-1] in shared
+            for x, y in shared.items():
+                assert y == (there[x] if y is None else pytest.approx(there[x], rel=2e-3))
+            if trace["y"][-1] is not None:
+                assert trace["y"][-1] == there[trace["x"][-1]]
+        assert frame["figure"]["layout"].get("meta") == charts(opened)[0]["layout"].get("meta")
 
 
 def test_another_upload_has_other_frames() -> None:
@@ -160,19 +126,14 @@ def test_another_upload_has_other_frames() -> None:
     seen = []
     for size, called in ((0.1, "one"), (5.0, "two")):
         norms = GradientSample(norms=np.r_[np.full(400, size), np.full(30, 5.0)], description="norms")
-        at.session_state[Keys.UPLOAD] = Held(File("norms.npy", "column 1"), norms, called)
-        at.run()
-        assert not at.exception
+        put(at, Keys.UPLOAD, Held(File("norms.npy", "column 1"), norms, called))
         frame = asked(at, "sigma", "2")["2"]
-        seen.append((tokens(at)["sigma"], frame["strip"]))
-        at.session_state["value.sigma"] = 2.0
-        at.run()
+        seen.append(tokens(at)["sigma"])
+        put(at, "value.sigma", 2.0)
         below = shown(at)[1]
         assert below[below.index("Bayesian") : below.index('<div class="dpviz-notes"')] in frame["strip"]
-        at.session_state["value.sigma"] = 4.0
-        at.run()
+        put(at, "value.sigma", 4.0)
     assert seen[0] != seen[1]
-    assert seen[0][0] != seen[1][0]
 
 
 def test_what_is_no_value_has_no_frame() -> None:
@@ -249,62 +210,54 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 VALUES = [str(value) for value in range(1, MOST + 1)]
 
 
-class TestNobodyWaits:
-    """A page that was closed costs no frame more than the one that is under way."""
+@pytest.mark.parametrize("session_ends", [False, True])
+def test_a_page_that_was_closed_costs_no_frame_more_than_the_one_under_way(
+    computed: list[str], session_ends: bool
+) -> None:
+    """The browser leaves after three, or the session ends meanwhile."""
+    pages = [open_app("compose", "curves=moments")]
+    token = tokens(pages[0])["sigma"]
 
-    def test_the_browser_leaves_after_three(self, computed: list[str]) -> None:
-        async def gone() -> bool:
-            return len(computed) >= 3
+    async def gone() -> bool:
+        if session_ends and len(computed) >= 2:
+            pages.clear()
+            gc.collect()
+        return not session_ends and len(computed) >= 3
 
-        token = tokens(open_app("compose", "curves=moments"))["sigma"]
-        assert answer(token, "sigma", VALUES, gone) is None
-        assert computed == VALUES[:3]
+    assert answer(token, "sigma", VALUES, gone) is None
+    assert len(computed) < len(VALUES) if session_ends else computed == VALUES[:3]
 
-    def test_the_session_ends_meanwhile(self, computed: list[str]) -> None:
-        held = [open_app("compose", "curves=moments")]
-        token = tokens(held[0])["sigma"]
 
-        async def ends() -> bool:
-            if len(computed) >= 2:
-                held.clear()
-                gc.collect()
-            return False
+def test_a_browser_that_leaves_while_others_are_computed(computed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its frame has not begun: it never does. The server answers others meanwhile."""
+    token = tokens(open_app("compose", "curves=moments"))["sigma"]
+    go_on, busy = threading.Event(), threading.Semaphore(0)
+    frame = fetched.Recipe.frame
 
-        assert answer(token, "sigma", VALUES, ends) is None
-        assert len(computed) < len(VALUES)
+    def slowly(recipe: fetched.Recipe, text: str) -> Any:
+        busy.release()
+        assert go_on.wait(60.0)
+        return frame(recipe, text)
 
-    def test_the_browser_leaves_while_others_are_computed(
-        self, computed: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Its frame has not begun: it never does. The server answers others meanwhile."""
-        token = tokens(open_app("compose", "curves=moments"))["sigma"]
-        go_on, busy = threading.Event(), threading.Semaphore(0)
-        frame = fetched.Recipe.frame
+    monkeypatch.setattr(fetched.Recipe, "frame", slowly)
 
-        def slowly(recipe: fetched.Recipe, text: str) -> Any:
-            busy.release()
-            assert go_on.wait(60.0)
-            return frame(recipe, text)
+    async def visitors() -> bytes | None:
+        loop = asyncio.get_running_loop()
+        others = [asyncio.ensure_future(fetched.frames(token, "sigma", [text], stays)) for text in ("2", "3")]
+        for _ in others:
+            assert await loop.run_in_executor(None, busy.acquire, True, 60.0)
+        glances = iter((False, True))
 
-        monkeypatch.setattr(fetched.Recipe, "frame", slowly)
+        async def leaves() -> bool:
+            return next(glances)
 
-        async def visitors() -> bytes | None:
-            loop = asyncio.get_running_loop()
-            others = [asyncio.ensure_future(fetched.frames(token, "sigma", [text], stays)) for text in ("2", "3")]
-            for _ in others:
-                assert await loop.run_in_executor(None, busy.acquire, True, 60.0)
-            left = iter((False, True))
+        mine = await fetched.frames(token, "sigma", ["4"], leaves)
+        go_on.set()
+        await asyncio.gather(*others)
+        return mine
 
-            async def leaves() -> bool:
-                return next(left)
-
-            mine = await fetched.frames(token, "sigma", ["4"], leaves)
-            go_on.set()
-            await asyncio.gather(*others)
-            return mine
-
-        assert asyncio.run(visitors()) is None
-        assert sorted(computed) == ["2", "3"]
+    assert asyncio.run(visitors()) is None
+    assert sorted(computed) == ["2", "3"]
 
 
 def test_leakage_follows_to_what_was_measured_before_and_says_what_was_not() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from dpviz._remember import MEMORY
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.ui import background, render
+from dpviz.ui import answers, render
 from tests.ui.driver import html_of, open_app, open_part, put, said
 
 GROUPS = ("Steps", "Data", "Options")
@@ -24,8 +24,8 @@ def test_a_batch_beyond_the_data_is_told_in_place() -> None:
 def test_another_question_about_the_same_steps_computes_no_interval_again(monkeypatch: pytest.MonkeyPatch) -> None:
     MEMORY.clear()
     started: list[Any] = []
-    begin = background.start
-    monkeypatch.setattr(background, "start", lambda key, work: (started.append(key), begin(key, work))[1])
+    begin = answers.start
+    monkeypatch.setattr(answers, "start", lambda key, work: (started.append(key), begin(key, work))[1])
     at = open_app("langevin", "ldecay=fixed&lsteps=37")
     tight = LANGEVIN.questions[1].slow[0].work
     assert [key[0] for key in started if key[0] == tight] == [tight]

@@ -141,7 +141,7 @@ def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeyp
 
 WALK = """
 import json, sys
-from dpviz.ui.places import ORDER
+from dpviz.ui.page import ORDER
 from tests.ui.driver import go_to, open_app, press, said
 query = "source=measured&model=logistic&trained=3&examples=60&curves=bayesian.moments&lkrun=small"
 at = open_app("home", query + "&lkmodel=logistic&lksteps=5&lkexamples=40")

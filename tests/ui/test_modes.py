@@ -1,7 +1,5 @@
 """Pages that are presented or embedded, without a browser."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.ui.guard import FRAMED_BY, framing
+from dpviz.ui.access import FRAMED_BY, framing
 from tests.ui.driver import controls, html_of, open_app, said
 
 

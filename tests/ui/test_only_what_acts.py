@@ -1,5 +1,6 @@
 """Every control that a page shows changes something of what the page says, whatever question is asked."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.budget.spend import Block, Blocks
 from dpviz.questions.catalogue import PAGES
+from dpviz.questions.layout import fields_of
 from dpviz.ui import measuring
 from tests.trained import invented
-from tests.ui.shown import SHOWN, Asking
+from tests.ui.driver import compute
 
 # What only the camera's file shows, and what other settings stand for (a batch is q·N) or trains a network.
 LEFT_ALONE = ("image", "source", "n", "lkrun")
@@ -57,35 +59,16 @@ QUESTIONS = {
 }
 
 
-class Visit:
-    """A page under some settings, without a browser: which controls it shows, and all that it says."""
-
-    def __init__(self, asking: Asking, values: dict[str, Any]) -> None:
-        self.asking, self.values = asking, dict(values)
-
-    def get(self, field: Field[Any]) -> Any:
-        return self.values.get(field.key, field.default)
-
-    def shown(self) -> list[Field[Any]]:
-        return self.asking.controls(self.get)
-
-    def said(self) -> str:
-        try:
-            return self.asking.compute(self.get).all()
-        except ValueError as problem:
-            return str(problem)
-
-    def acts(self, field: Field[Any], before: str) -> bool:
-        kept = dict(self.values)
-        for value in others(field, self.get(field)):
-            self.values = kept | {field.key: value}
-            if self.said() != before:
-                break
-        else:
-            self.values = kept
-            return False
-        self.values = kept
-        return True
+def said(page: str, values: dict[str, Any]) -> str:
+    """All that a page says but the script, which repeats every setting; slow parts by what decides them."""
+    try:
+        q, a = compute(page, values)
+        words = [q.headline(a), a.plot.alt, *map(str, q.metrics(a)), *map(str, q.notes(a))]
+        blocks = [repr(block) for more in (q.below, *q.more.values()) for block in more(a)]
+        tables = (a.plot.table().to_csv(), a.plot.data().to_csv(), json.dumps(a.plot.chart().figure))
+        return repr((words, q.formulas(a), tables, blocks, [slow.key(a) for slow in q.slow]))
+    except ValueError as problem:
+        return str(problem)
 
 
 def others(field: Field[Any], now: Any) -> list[Any]:
@@ -100,14 +83,10 @@ def others(field: Field[Any], now: Any) -> list[Any]:
         return [(), (Block(2.0, 0.01, 10),)]
     assert isinstance(field, Number)
     typed = [field.nearest(f"{value:g}") for value in (now / 2, now + 1, 2 * now, 10 * now)]
-    away = sorted(
-        (tick for tick in field.ticks if tick != now), key=lambda tick: abs(field.ticks.index(tick) - at(field, now))
-    )
+    nearest = min(field.ticks, key=lambda tick: abs(tick - now), default=now)
+    distance = {tick: abs(index - field.ticks.index(nearest)) for index, tick in enumerate(field.ticks) if tick != now}
+    away = sorted(distance, key=distance.__getitem__)
     return [*away[:2], *away[2 :: max(len(away) // 6, 1)], *(value for value in typed if value != now)]
-
-
-def at(field: Number, now: float) -> int:
-    return min(range(len(field.ticks)), key=lambda index: abs(field.ticks[index] - now))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +95,15 @@ def at(field: Number, now: float) -> int:
 @pytest.mark.one_of(12)
 def test_every_control_shown_acts(name: str, question: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "result", lambda asked: invented(dict(asked.arguments)))
-    visit = Visit(SHOWN[name], question)
-    before = visit.said()
-    idle = [field.label for field in visit.shown() if field.key not in LEFT_ALONE and not visit.acts(field, before)]
+    before = said(name, question)
+    page = next(page for page in PAGES if page.key == name)
+
+    def now(field: Field[Any]) -> Any:
+        return question.get(field.key, field.default)
+
+    def acts(field: Field[Any]) -> bool:
+        return any(said(name, question | {field.key: value}) != before for value in others(field, now(field)))
+
+    shown = [*filter(None, [page.choice]), *(f for g in page.question(now).groups(now).values() for f in fields_of(g))]
+    idle = [field.label for field in shown if field.key not in LEFT_ALONE and not acts(field)]
     assert idle == []

@@ -14,10 +14,8 @@ from unittest.mock import patch
 
 import pytest
 
-from dpviz.ui import owner as owners
-from dpviz.ui import server
-from dpviz.ui.guard import Guard
-from dpviz.ui.owner import NOT_THE_OWNER, TOKEN_VARIABLE, Access, account_of, accounts_are_named
+from dpviz.ui import access, server
+from dpviz.ui.access import NOT_THE_OWNER, TOKEN_VARIABLE, Access, Guard, account_of, accounts_are_named
 from tests.other_account import by_another, needs_root, other_account
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the account at the other end")
@@ -72,7 +70,7 @@ def test_a_kernel_that_cannot_be_asked_names_nobody(monkeypatch: pytest.MonkeyPa
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr("dpviz.ui.owner.socket.socket", refuse)
+    monkeypatch.setattr("dpviz.ui.access.socket.socket", refuse)
     assert account_of(("127.0.0.1", 8533), ("127.0.0.1", 8501)) is None
 
 
@@ -114,7 +112,7 @@ def ask(
         "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 8501),
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()], **scope,
     }  # fmt: skip
-    with patch.object(owners, "account_of", lambda *_: account):
+    with patch.object(access, "account_of", lambda *_: account):
         asyncio.run(Guard(app, owner, framed_by)(whole, receive, send))
     return answered
 
@@ -164,7 +162,7 @@ def test_who_gets_in(owner: Access, account: int | None, how: dict[str, Any], we
 
 
 def test_a_name_of_another_machine_is_a_proxys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.ui.guard.config.get_option", lambda name: ["*"] if "Hosts" in name else [])
+    monkeypatch.setattr("dpviz.ui.access.config.get_option", lambda name: ["*"] if "Hosts" in name else [])
     named = {"host": "app.example.com", "origin": "https://app.example.com"}
     assert not ask(MINE, ME, headers=named).inner
     assert ask(MINE, ME, headers=named | COOKIE).inner

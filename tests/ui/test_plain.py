@@ -40,7 +40,6 @@ KNOWN = {
     "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
     "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
     "panel.py": {"words"},  # a number of settings
-    "render.py": {"label"},  # the name of the choice of groups
     "watch.py": {"label", "help", "record.steps"},  # a button's own words; a number
 }
 

@@ -31,7 +31,7 @@ from dpviz.training.accounts.origins import spent_before
 from dpviz.training.settings import GROUPS, RunSettings
 from dpviz.training.values import Origin
 from dpviz.ui import state
-from dpviz.ui.train import tight
+from dpviz.ui.train import live
 from tests.ui.driver import enter, open_app, open_part, press, put, said
 from tests.ui.runs_made import TINY, finished
 
@@ -282,8 +282,8 @@ def test_the_interval_of_a_run_under_way_holds_all_that_was_charged() -> None:
     mine, counted = SampledGaussian(2.0, 64 / N), SampledGaussian(100.0, 1.0)
     steps = {"step": np.arange(1.0, 7.0), "noise_multiplier": np.full(6, 2.0), "sample_rate": np.full(6, 64 / N)}
     view: Any = SimpleNamespace(steps=steps, counts={"step": np.array([2.0, 5.0])})
-    assert set(tight.charged(4, view, 100.0)) == {(mine, 4), (counted, 1)}
-    points, _ = tight.look([2, 6], view, 100.0, 1e-5, before)
+    assert set(live.charged(4, view, 100.0)) == {(mine, 4), (counted, 1)}
+    points, _ = live.look([2, 6], view, 100.0, 1e-5, before)
     for (step, (low, high)), counts in zip(points.items(), (1, 2), strict=True):
         wanted = tight_epsilon_of_events((*before, (mine, step), (counted, counts)), 1e-5)
         assert (low, high) == (float(wanted.lower), float(wanted.upper))

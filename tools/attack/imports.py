@@ -34,8 +34,7 @@ from dpviz.ui.runs import fields, listing, page
 from dpviz.ui.runs.charts import draw, overlay
 from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.runs.report import bundle, html_report
-from dpviz.ui.train import tight
-from dpviz.ui.train.live import screen, take
+from dpviz.ui.train.live import screen, take, tight_waiting
 from tests.ui.runs_made import TINY, events_of, record
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 from tools.attack.run_files import spoilt
@@ -86,7 +85,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     sheets("take")
     look = take(engine, run.id)
     until = time.monotonic() + SECONDS
-    while tight.waiting(look.view) and time.monotonic() < until:
+    while tight_waiting(look.view) and time.monotonic() < until:
         time.sleep(0.005)
         look = take(engine, run.id)
     for chart in CHARTS:

@@ -9,6 +9,7 @@ Streamlit around it. What takes long by design (`slow`) is done beside a page an
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import math
 import random
@@ -22,17 +23,20 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
-from dpviz.ui import state
+from dpviz.questions.answer import Answer
+from dpviz.questions.catalogue import PAGES as CATALOGUE
+from dpviz.questions.question import Question
+from dpviz.questions.script import script
+from dpviz.ui import answers, state
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.runs.fields import FIELDS as RUNS_FIELDS
 from dpviz.ui.runs.fields import WATCHED as WATCH_FIELDS
-from tests.ui.shown import SHOWN
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 
 SECONDS = 10.0  # for one link
 WHOLE_SECONDS = 150.0
 
-PAGES = tuple(SHOWN)
+PAGES = tuple(page.key for page in CATALOGUE)
 ALL = {field.key: field for field in (*FIELDS, *WATCH_FIELDS, *RUNS_FIELDS)}
 VIEWS = ("aview", "bview", "lview", "oview", "noiseq", "source", "t_method", "t_policy")
 # Trains a network at each new setting, which a page says and shows progress of.
@@ -72,8 +76,24 @@ def asked(page: str, query: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def compute(page: str, get: Any) -> Any:
-    return SHOWN[page].compute(get)
+def compute(page: str, get: Any) -> tuple[Question[Any], Answer[Any]]:
+    question = CATALOGUE[PAGES.index(page)].question(get)
+    return question, answers.compute(question, get)
+
+
+def words(question: Question[Any], answer: Answer[Any]) -> list[str]:
+    """Make everything that a page shows of an answer; its words."""
+    for more in (question.below, *question.more.values()):
+        repr(more(answer))
+    json.dumps(answer.plot.chart().figure)
+    for table in (answer.plot.table(), answer.plot.data()):
+        table.to_csv()
+    for slow in question.slow:
+        slow.key(answer)
+    assert all(latex for _, latex in question.formulas(answer))
+    compile(script(question, answer), "script", "exec")
+    lines = [*map(str, question.metrics(answer)), *map(str, question.notes(answer))]
+    return [question.headline(answer), answer.plot.alt, *lines]
 
 
 def views(page: str) -> list[str]:
@@ -138,7 +158,7 @@ def follow(page: str, query: str) -> bool:
     if result is None:
         assert 25 < len(refused) < 2_000, f"refused without a sentence: {refused}"
         return False
-    said = result.tried()
+    said = words(*result)
     assert not NO_WORD.search(" ".join(said)), f"no word: {said}"
     return True
 

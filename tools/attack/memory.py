@@ -28,7 +28,7 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 from websockets.sync.client import connect
 
 from dpviz.questions.gradient_fields import COUNT, DIMENSIONS, PAIRING, SOURCE, VECTORS
-from dpviz.ui import closed_sessions
+from dpviz.ui import server
 from dpviz.ui.registry import FIELDS
 from tests.browser.driver import ROOT, running_app
 from tests.questions.test_every_question import value
@@ -203,7 +203,7 @@ def all_of(work: Callable[[int], None], count: int) -> tuple[int, list[str]]:
 
 def settled(url: str) -> float:
     """MB that the app holds once the sessions that ended are gone: the least of what is seen."""
-    least, end = resident(url), time.monotonic() + closed_sessions.AWAY + SETTLE
+    least, end = resident(url), time.monotonic() + server.AWAY + SETTLE
     while time.monotonic() < end:
         time.sleep(5.0)
         least = min(least, resident(url))

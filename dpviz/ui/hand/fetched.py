@@ -27,7 +27,7 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.questions.source import NoSample
-from dpviz.ui import answers, background, boundary
+from dpviz.ui import answers, boundary
 from dpviz.ui.answers import Joined, ToCome
 from dpviz.ui.state import Keys
 
@@ -216,11 +216,11 @@ async def slow_parts(parts: SlowParts, gone: Gone) -> bytes | None:
     """What is shown once the next part is there; None where that takes longer, or nobody waits any more (`gone`)."""
     missing = await run_in_threadpool(parts.missing)
     if missing is not None:
-        job = background.start(*missing)
+        job = answers.start(*missing)
         until = time.monotonic() + PATIENCE
         while not job.done():
             if await gone():
-                background.drop(missing.name)
+                answers.drop(missing.name)
                 return None
             if time.monotonic() > until:
                 return None

@@ -18,7 +18,7 @@ from dpviz.runs.store.records import StoreError, new_id
 from dpviz.training.data.own.place import data_of
 from dpviz.training.defaults import examples_of
 from dpviz.training.settings import FIELDS
-from dpviz.ui import controls, page, places, state
+from dpviz.ui import controls, history, page, state
 from dpviz.ui import engine as engines
 from dpviz.ui.answers import compute
 from dpviz.ui.runs.fields import RUN
@@ -88,7 +88,7 @@ def compose() -> None:
         icon=":material/stacked_line_chart:",
         help="The same numbers with more accountants.",
     ):
-        page.apply(
+        history.apply(
             {
                 "sigma": repr(settings.noise_multiplier),
                 "q": repr(settings.sample_rate(facts.examples)),
@@ -97,7 +97,7 @@ def compose() -> None:
                 "delta": repr(settings.delta),
             }
         )
-        st.switch_page(places.places()["compose"])
+        st.switch_page(page.places()["compose"])
 
 
 # --- start ------------------------------------------------------------------------------------------------------------
