@@ -233,10 +233,9 @@ def test_with_a_token_it_opens_once_and_is_in_no_address(browser: Browser, tmp_p
 def test_with_a_token_it_shows_in_the_frames_of_a_named_site(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = make_certificate()
-    (tmp_path / "cert.pem").write_text(made.certificate)
-    (tmp_path / "key.pem").write_text(made.key)
-    flags = [f"--server.ssl{kind}File={tmp_path / kind.lower()}.pem" for kind in ("Cert", "Key")]
+    certificate = tmp_path / "certificate.pem"
+    certificate.write_text(make_certificate())
+    flags = [f"--server.ssl{kind}File={certificate}" for kind in ("Cert", "Key")]
     pages = [""]
     with served(pages) as port:
         site = f"http://localhost:{port}"  # another site than 127.0.0.1

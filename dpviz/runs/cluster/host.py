@@ -8,25 +8,20 @@ A process of its own, because workers that are spawned from inside a Streamlit s
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import NoReturn
 
 from dpviz.runs.child import Parent
-from dpviz.runs.cluster.tls import Certificate, make_certificate, without_pages
+from dpviz.runs.cluster.tls import make_certificate, security_with, without_pages
 
-# Seconds between two looks at the workers, and how long one must have lived to be replaced at once.
-LOOK = 0.1
+# Seconds that a worker must have lived to be replaced at once.
 SHORTEST_LIFE = 1.0
-
-# Longest polite end in seconds; then the whole process group is killed.
-GRACE = 1.5
 
 CONFIGURATION = {
     # 1: a run whose worker dies twice has failed. 0 would blame runs that only waited on that worker.
@@ -40,35 +35,21 @@ CONFIGURATION = {
 }
 
 
-class Workers:
-    """Worker processes, each replaced when it ends. They tell their phases to the parent themselves."""
-
-    def __init__(self, parent: Parent, address: str, certificate: Certificate, count: int) -> None:
-        self._parent = parent
-        place = {"address": address, "host": os.getpid(), **certificate.to_json()}
-        self._place = json.dumps(place).encode() + b"\n"
-        self._begun = [0.0] * count
-        self._children = [self._start(i) for i in range(count)]
-
-    def _start(self, slot: int) -> subprocess.Popen[bytes]:
-        self._begun[slot] = time.monotonic()
-        command = [sys.executable, "-m", "dpviz.runs.cluster.worker"]
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=self._parent.output)
-        assert child.stdin is not None
-        with contextlib.suppress(OSError), child.stdin as to_child:  # it may have ended already
-            to_child.write(self._place)
-        return child
-
-    def replace(self) -> None:
-        """Start those again that have ended; one that ended as soon as it began has to wait."""
-        for slot, child in enumerate(self._children):
-            if child.poll() is not None and time.monotonic() - self._begun[slot] > SHORTEST_LIFE:
-                self._parent.say("worker", (child.pid, "ended" if child.returncode else "replaced"))
-                self._children[slot] = self._start(slot)
+async def keep_worker(parent: Parent, place: Mapping[str, str]) -> NoReturn:
+    """One worker process, and another whenever it ends; it tells its phases to the parent itself."""
+    words = json.dumps({**place, "host": os.getpid()}).encode() + b"\n"
+    while True:
+        begun = time.monotonic()
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "dpviz.runs.cluster.worker", stdin=asyncio.subprocess.PIPE, stdout=parent.output
+        )
+        await child.communicate(words)
+        await asyncio.sleep(begun + SHORTEST_LIFE - time.monotonic())
+        parent.say("worker", (child.pid, "ended" if child.returncode else "replaced"))
 
 
 async def serve(parent: Parent, workers: int) -> None:
-    """Hold the cluster until the parent ends; the first message says where it is.
+    """Hold the cluster; the first message says where it is.
 
     Workers are not waited for: the first that is up can work while others load, and one that ends is replaced.
     """
@@ -78,25 +59,16 @@ async def serve(parent: Parent, workers: int) -> None:
     dask.config.set(CONFIGURATION)
     certificate = make_certificate()
     async with without_pages(Scheduler)(
-        host="127.0.0.1", port=0, protocol="tls://", security=certificate.security(), dashboard=False
+        host="127.0.0.1", port=0, protocol="tls://", security=security_with(certificate), dashboard=False
     ) as scheduler:
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
+        place = {"address": scheduler.address, "certificate": certificate}
+        parent.say("cluster", place)
+        await asyncio.gather(*(keep_worker(parent, place) for _ in range(workers)))
 
-        def watch() -> None:
-            for _ in parent.messages():
-                pass
-            loop.call_soon_threadsafe(ended.set)
-            time.sleep(GRACE)
-            _end_all()
 
-        threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
-        parent.say("cluster", {"address": scheduler.address, **certificate.to_json()})
-        children = Workers(parent, scheduler.address, certificate, workers)
-        while not ended.is_set():
-            children.replace()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), LOOK)
+def _end_with_input(parent: Parent) -> None:
+    for _ in parent.messages():
+        pass
     _end_all()
 
 
@@ -109,6 +81,7 @@ def _end_all() -> NoReturn:
 
 def main() -> None:
     parent = Parent()
+    threading.Thread(target=_end_with_input, args=(parent,), name="dpviz-parent", daemon=True).start()
     try:
         asyncio.run(serve(parent, workers=int(sys.argv[1])))
     except Exception as error:

@@ -15,10 +15,11 @@ import time
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dpviz.runs.child import Child
-from dpviz.runs.cluster.tls import Certificate
+from dpviz.runs.cluster.tls import security_with
 from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
 from dpviz.runs.processes import Process, process_of
 from dpviz.runs.store.folders import scratch_folder
@@ -160,8 +161,10 @@ class Host:
             raise ClusterError(f"The workers {how}; see {self._child.log}.")
         if self._place is None:
             return None
-        security = Certificate.from_json(self._place).security(scratch_folder(self._child.log))
-        return connect(self._place["address"], security)
+        with TemporaryDirectory(dir=scratch_folder(self._child.log)) as folder:  # for as long as OpenSSL reads it
+            certificate = Path(folder, "certificate.pem")
+            certificate.write_text(self._place["certificate"])
+            return connect(self._place["address"], security_with(str(certificate)))
 
     @property
     def starting(self) -> str:
@@ -248,7 +251,7 @@ class Connection:
         self._host: Host | None = None
         self._tries = 0  # failed ones since the last that went well
         self._next_try = 0.0
-        self._equipped: set[str] = set()  # addresses at which dpviz is, "" the scheduler's
+        self._equipped: set[str] = set()  # addresses at which dpviz was found last, "" the scheduler's
         self._next_look = 0.0
 
     # From any thread
@@ -268,10 +271,6 @@ class Connection:
     def host(self) -> Process | None:
         """The process of the local cluster; None for a cluster of the user's, or while there is none."""
         return self._host.process if self._host is not None else None
-
-    @property
-    def local(self) -> bool:
-        return self._host is not None
 
     # From its own thread
 
@@ -307,7 +306,7 @@ class Connection:
     def capacity(self) -> int:
         """How many runs may be active: those that a worker is there for."""
         there = len(self.client.scheduler_info(n_workers=-1)["workers"])
-        return min(self._workers, there) if self.local else there
+        return there if self._host is None else min(self._workers, there)
 
     def equipped(self) -> bool:
         """Whether everything in the cluster can import dpviz; `problem` says what cannot.
@@ -315,37 +314,29 @@ class Connection:
         To be asked before anything is sent: a scheduler that lacks it fails every run with words about something else,
         and a worker that lacks it ends without a word when a run arrives.
         """
-        if self.local:
+        if self._host is not None:
             return True
         places = {"", *self.client.scheduler_info(n_workers=-1)["workers"]}
-        self._equipped &= places
-        if missing := sorted(places - self._equipped):
-            if time.monotonic() >= self._next_look:
-                self._next_look = time.monotonic() + LOOK_AGAIN
-                self._look(missing)
-        else:
+        if places <= self._equipped:
             self.problem = ""
+        elif time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_AGAIN
+            # A function of Python's own: they may have no other.
+            question = (importlib.util.find_spec, "dpviz")
+            specs = {"": self.client.run_on_scheduler(*question), **self.client.run(*question, on_error="return")}
+            self._equipped = {place for place, spec in specs.items() if isinstance(spec, ModuleSpec)}
+            lacking = [
+                f"worker at {place}" if place else f"scheduler at {self.client.scheduler.address}"
+                for place, spec in specs.items()
+                if spec is None  # an error where a worker has gone meanwhile
+            ]
+            self.problem = (
+                f"dpviz cannot be imported by the Dask {' and the '.join(lacking)}: "
+                f"install it there, the same as here, with dpviz[train], and start it again. {WAITS}"
+                if lacking
+                else ""
+            )
         return not self.problem
-
-    def _look(self, places: list[str]) -> None:
-        """Ask these workers, and at "" the scheduler; with a function of Python's own: they may have no other."""
-        question = (importlib.util.find_spec, "dpviz")
-        workers = [address for address in places if address]
-        specs = self.client.run(*question, workers=workers, on_error="return") if workers else {}
-        if "" in places:
-            specs = {"": self.client.run_on_scheduler(*question), **specs}
-        self._equipped |= {place for place, spec in specs.items() if isinstance(spec, ModuleSpec)}  # or it has gone
-        lacking = [
-            f"worker at {place}" if place else f"scheduler at {self.client.scheduler.address}"
-            for place, spec in specs.items()
-            if spec is None
-        ]
-        self.problem = (
-            f"dpviz cannot be imported by the Dask {' and the '.join(lacking)}: "
-            f"install it there, the same as here, with dpviz[train], and start it again. {WAITS}"
-            if lacking
-            else ""
-        )
 
     def answers(self) -> bool:
         """Whether the Dask scheduler is there and listens."""

@@ -259,7 +259,7 @@ class Scheduler:
         tries again.
         """
         busy = {sent.address for sent in self._sent.values()}
-        if not self.connection.local or self.connection.client is None or "" in busy:
+        if self.connection.host is None or self.connection.client is None or "" in busy:
             return  # what was sent and not heard of may be anywhere
         for address in self._used.keys() - busy:
             worker = self._used[address]
@@ -272,7 +272,7 @@ class Scheduler:
         """The cluster died: what ran on it is lost; what had not begun, or waits, will get a new one."""
         # What came before it died may still be on its way to the store.
         time.sleep(0.2)
-        reason = HOST_DIED if self.connection.local else SCHEDULER_WENT
+        reason = SCHEDULER_WENT if self.connection.host is None else HOST_DIED
         for run in self._sent:
             give_up(self._store, run, reason)
         self._leave()

@@ -8,59 +8,18 @@ on through pipes. A cluster at DASK_SCHEDULER_ADDRESS has its own (Dask's `distr
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-# Valid from long ago until long after: a clock that is set must not lock workers out.
+# Valid from long ago until long after: a clock that is set must not lock workers out, as it may with Dask's own
+# temporary certificates, which are valid from now on for a year.
 YEARS = 20
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Certificate:
-    """A self-signed certificate and its private key, both PEM. Never shown, never written to a file of ours."""
+def make_certificate() -> str:
+    """A new self-signed certificate and its private key as one PEM text, never shown.
 
-    certificate: str
-    key: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"certificate": self.certificate, "key": self.key}
-
-    @classmethod
-    def from_json(cls, sent: dict[str, Any]) -> Certificate:
-        return cls(str(sent["certificate"]), str(sent["key"]))
-
-    def security(self, scratch: Path | None = None) -> Any:
-        """Dask's `Security` with it for all three roles: who cannot show it is not connected.
-
-        Args:
-            scratch: Folder of the owner's in which the key lies while OpenSSL reads it, which takes files alone; this
-                process's own for temporary files if None.
-        """
-        from distributed.security import Security
-
-        class InScratch(Security):
-            def _get_tls_context(self, tls: dict[str, Any], purpose: Any) -> Any:
-                load: Any = super()._get_tls_context
-                with TemporaryDirectory(dir=scratch) as folder:
-                    pair = {part: Path(folder, part) for part in ("cert", "key")}
-                    for part, file in pair.items():
-                        file.write_text(tls[part])
-                    return load(tls | {part: str(file) for part, file in pair.items()}, purpose)
-
-        make: Any = InScratch
-        roles = ("client", "scheduler", "worker")
-        return make(
-            require_encryption=True,
-            tls_ca_file=self.certificate,
-            **{f"tls_{role}_cert": self.certificate for role in roles},
-            **{f"tls_{role}_key": self.key for role in roles},
-        )
-
-
-def make_certificate() -> Certificate:
-    """A new one (elliptic curve P-256: a millisecond, where RSA takes a tenth of a second)."""
+    Of an elliptic curve, P-256: a millisecond, where RSA, which Dask's own have, takes a sixth of a second.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -84,7 +43,21 @@ def make_certificate() -> Certificate:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return Certificate(made.public_bytes(serialization.Encoding.PEM).decode(), private.decode())
+    return (made.public_bytes(serialization.Encoding.PEM) + private).decode()
+
+
+def security_with(certificate: str) -> Any:
+    """Dask's `Security` with it for all three roles: who cannot show it is not connected.
+
+    Args:
+        certificate: The PEM text, or a file that holds it: OpenSSL reads keys from files alone, so that Dask writes a
+            text into this process's folder for temporary files for that moment.
+    """
+    from distributed.security import Security
+
+    make: Any = Security
+    shown = [f"tls_{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")]
+    return make(require_encryption=True, **dict.fromkeys(["tls_ca_file", *shown], certificate))
 
 
 def without_pages(node: Any) -> Any:

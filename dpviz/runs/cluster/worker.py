@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 from dpviz.runs.child import Parent, end_with_parent
-from dpviz.runs.cluster.tls import Certificate, without_pages
+from dpviz.runs.cluster.tls import security_with, without_pages
 
 # Names of modules to load, with commas between; set by the host.
 PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
@@ -29,7 +29,7 @@ def load_ahead() -> None:
             print(f"dpviz worker: could not load {name} ahead: {error!r}", file=sys.stderr)
 
 
-async def serve(address: str, certificate: Certificate, on_up: Callable[[], None]) -> None:
+async def serve(address: str, certificate: str, on_up: Callable[[], None]) -> None:
     """Work for the scheduler at `address` until it ends."""
     from distributed import Worker
 
@@ -38,7 +38,7 @@ async def serve(address: str, certificate: Certificate, on_up: Callable[[], None
         nthreads=1,
         host="127.0.0.1",
         dashboard=False,
-        security=certificate.security(),
+        security=security_with(certificate),
         memory_limit=0,  # no watch over memory: it would hold a run for what PyTorch keeps to use again
     ) as worker:
         on_up()
@@ -60,7 +60,7 @@ def main() -> None:
     say("loading")
     load_ahead()
     say("connecting")
-    asyncio.run(serve(place["address"], Certificate.from_json(place), lambda: say("up")))
+    asyncio.run(serve(place["address"], place["certificate"], lambda: say("up")))
 
 
 if __name__ == "__main__":
