@@ -45,7 +45,7 @@ class Felt:
         hover: from the pointer's arrival to the first and the last frames that were fetched, and their bytes; None
             where nothing is fetched.
         drag: from each movement to the next drawing.
-        cold: the same where the hand pulls as soon as it has come.
+        cold, cold_drawings: the same, and drawings a second, where the hand pulls as soon as it has come.
         drawings: in the second of the drag.
         late: from the last movement to its drawing.
         answered: from the release to the server's answer on our own chart, without its slow parts.
@@ -57,6 +57,7 @@ class Felt:
     hover: list[tuple[float, float, int]] = field(default_factory=list)
     drag: list[float] = field(default_factory=list)
     cold: list[float] = field(default_factory=list)
+    cold_drawings: list[float] = field(default_factory=list)
     drawings: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
@@ -91,16 +92,19 @@ class Pulled:
         self._drag(x, y, direction)
         self._press()
 
-    def measure_cold(self) -> None:
-        """Arrive and drag at once; adds to `felt.cold`."""
+    def measure_cold(self, rest_ms: float = 0.0) -> None:
+        """Arrive, rest so long on the slider, and drag; adds to `felt.cold`."""
         self.page.mouse.move(2, 2)
         self.page.evaluate(PROBE, self.slider)
         self._rest()
         x, y, direction = self._thumb()
         self.page.mouse.move(x, y)
+        self.page.wait_for_timeout(rest_ms)
         self._pull(x, y, direction)
         told = self._rest()
-        self.felt.cold += [wait for at in told["inputs"] if (wait := _next(at, told["drawn"])) is not None]
+        inputs, drawn, released = told["inputs"], told["drawn"], told["released"]
+        self.felt.cold += [wait for at in inputs if (wait := _next(at, drawn)) is not None]
+        self.felt.cold_drawings.append(sum(at <= released for at in drawn) / ((released - inputs[0]) / 1000))
 
     def _rest(self) -> dict[str, Any]:
         self.page.wait_for_function("ms => probe.rested(ms)", arg=RESTED, timeout=LIMIT)
