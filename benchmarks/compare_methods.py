@@ -85,7 +85,7 @@ def our_step(name: str, base: RunSettings) -> Step:
         done += 1
         if step_buffer is not None:
             step_buffer.add(done, info)
-            step_buffer.read(0.0)
+            step_buffer.read()
             step_buffer.take()
 
     return step

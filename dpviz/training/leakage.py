@@ -28,8 +28,8 @@ from dpviz.training.models import MODELS, SMALL
 from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.progress import task
 from dpviz.training.sampling import loss_per_example
-from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
+from dpviz.training.weights import stored_parameters
 
 Array = npt.NDArray[np.float64]
 Tensor = torch.Tensor

@@ -24,12 +24,8 @@ from dpviz.training.summary import closing
 
 Order = Literal["go", "pause", "stop", "step"]
 
-# Seconds between two questions to the control, and between two events about steps.
-POLL_EVERY = 0.25
-EMIT_EVERY = 0.05
-
-# Seconds between two events about how far the preparation is.
-TELL_EVERY = 0.5
+POLL_EVERY = 0.25  # seconds between two questions to the control
+TELL_EVERY = 0.5  # and between two events about how far the preparation is
 
 
 class Control(Protocol):
@@ -82,34 +78,29 @@ def run(
     chosen_device(settings.device)
     try:
         data = _prepared(settings, data, emit, control)
-    except _StoppedAhead:
+    except Ended:
         return _stopped_ahead(settings, len(data.train_y), emit)
     session = Session(settings, data, emit, weights_to=weights_to)
     session.start()
     pace = _Pace(control, slow)
     try:
         while True:
-            order = pace.wait(session)
-            if order == "stop":
-                return session.finish("stopped", "stopped", f"Stopped after step {session.step}.")
-            session.advance(watch=slow > 0.0 or order == "step")
-            if slow > 0.0 or order == "step" or session.since_flush() >= EMIT_EVERY:
-                session.flush()
+            session.advance(watch=pace.wait(session))
     except Ended as ended:
-        return session.finish(ended.state, ended.reason, str(ended))
+        return session.finish(ended)
     except Exception as error:
-        session.finish("failed", "error", f"{type(error).__name__}: {error}")
+        session.finish(Ended("error", kind=type(error).__name__, error=error))
         raise
-
-
-class _StoppedAhead(Exception):
-    """The control said stop before the first step."""
 
 
 def _prepared(
     settings: RunSettings, data: TrainingData, emit: Callable[[Event], None], control: Control
 ) -> TrainingData:
-    """The data as the model reads it; what takes long is told, and held by the control."""
+    """The data as the model reads it; what takes long is told, and held by the control.
+
+    Raises:
+        Ended: when the control says stop.
+    """
     text = preparation(settings.model, data)
     if text:
         emit({"kind": "note", "step": 0, "time": 0.0, "text": text})
@@ -125,7 +116,7 @@ def _prepared(
         while (order := control.poll()) == "pause":
             time.sleep(POLL_EVERY)
         if order == "stop":
-            raise _StoppedAhead
+            raise Ended("stopped", step=0)
 
     with listening(tell):
         return prepared(settings.model, data)
@@ -150,24 +141,24 @@ class _Pace:
         self._due = 0.0
         self._last: Order = "go"
 
-    def _ask(self) -> Order:
-        self._asked = time.monotonic()
-        self._last = self._control.poll()
-        return self._last
+    def wait(self, session: Session) -> bool:
+        """Returns when the next step may be taken, and whether it is to be watched: in slow motion, or by itself.
 
-    def wait(self, session: Session) -> Order:
-        """Returns when the next step may be taken ("go" or "step") or the run is to end ("stop")."""
+        Raises:
+            Ended: when the control says stop.
+        """
         held = self._slow > 0.0 or self._last in ("step", "pause")
         if not held and time.monotonic() - self._asked < POLL_EVERY:
-            return "go"
+            return False
         while True:
-            order = self._ask()
-            if order in ("stop", "step"):
-                break
-            if order == "go" and time.monotonic() >= self._due:
+            self._asked = time.monotonic()
+            order = self._last = self._control.poll()
+            if order == "stop":
+                raise Ended("stopped", step=session.step)
+            if order == "step" or (order == "go" and time.monotonic() >= self._due):
                 break
             session.flush()
             left = max(self._due - time.monotonic(), 0.0) if order == "go" else POLL_EVERY
             time.sleep(min(left, POLL_EVERY))
         self._due = time.monotonic() + self._slow
-        return order
+        return self._slow > 0.0 or order == "step"

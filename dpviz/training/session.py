@@ -22,7 +22,6 @@ from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
-from dpviz.training.files import whole_file
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
@@ -32,19 +31,22 @@ from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import accuracy_of, below_majority, closing
+from dpviz.training.weights import save, start_parameters
 from dpviz.training.words import words
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
 SETTLE_EVERY = 10
+EMIT_EVERY = 0.05  # seconds between two events about steps
 # Training examples that are looked at in every evaluation, the first ones.
 _PART = 1000
 
 
 class Ended(Exception):
-    """The run came to an end of its own: `state` and `reason` as in the summary, in the words of `words.toml`."""
+    """Why the run is over: `state` and `reason` as in the summary, in the words of `words.toml`."""
 
     def __init__(self, reason: str, **facts: Any) -> None:
-        self.state, self.reason = "failed" if reason == "not finite" else "done", reason
+        states = {"stopped": "stopped", "not finite": "failed", "error": "failed"}
+        self.state, self.reason = states.get(reason, "done"), reason
         super().__init__(words("ends", reason, **facts))
 
 
@@ -77,7 +79,7 @@ class Session:
         network = build(settings.model, data, seed=random.start).to(self.device)
         start = flatten_parameters(network)
         if settings.start_from is not None:
-            start.copy_(_stored(settings.start_from, settings.model, start.numel()))
+            start.copy_(start_parameters(settings.start_from, settings.model, start.numel()))
         self._kept = start[: freeze(network)] if settings.trained == "last" else start.new_zeros(0)
         self.network = METHODS[settings.method].prepare(network)
         self.parameters = flatten_parameters(self.network)
@@ -99,12 +101,10 @@ class Session:
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
         self._counting = Counting(settings, self.examples) if settings.private else None
         self._random = random.batches
-        self._blocked = False
         self._buffer = StepBuffer(
             self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
         )
         self._posterior = Posterior()
-        self._flushed = self._settled = time.monotonic()
         by_test = settings.target_accuracy is not None and settings.target_measure == "test"
         # Where a run ends by its accuracy must not depend on how fast the machine is.
         self._schedule = Schedule(EVERY if by_test and settings.evaluation_every is None else settings.evaluation_every)
@@ -139,10 +139,10 @@ class Session:
             unprotected=UNPROTECTED,
         )
         self._evaluate()
-        self._settled = time.monotonic()
+        self._buffer.rest()
 
     def advance(self, *, watch: bool = False) -> None:
-        """One step, and what is due after it.
+        """One step, and what is due after it; to `watch` it is to measure its noise, and to be an event of its own.
 
         Raises:
             Ended: when the run is over.
@@ -163,6 +163,8 @@ class Session:
             self._settle()
         self._schedule.stepped(time.monotonic() - began)
         self._after_step(batch_size)
+        if watch or self._buffer.age >= EMIT_EVERY:
+            self.flush()
 
     def _past_plan(self) -> None:
         """Past the plan the Bayesian costs, which hold for T steps in all, are computed anew for more."""
@@ -196,10 +198,7 @@ class Session:
             raise Ended("budget", budget=refused.target_epsilon) from None
 
     def _settle(self) -> None:
-        now = time.monotonic()
-        broken = self._buffer.read(now - self._settled)
-        self._settled = time.monotonic()
-        if broken is not None:
+        if (broken := self._buffer.read()) is not None:
             raise Ended("not finite", step=broken)
 
     def _after_step(self, batch_size: int) -> None:
@@ -212,8 +211,7 @@ class Session:
             self._check_target()
         if self._counting is not None and self._counting.due(batch_size):
             self._count()
-        if not self._buffer.waiting:
-            self._settled = time.monotonic()  # what came after the step is not the next one's time
+        self._buffer.rest()
 
     def _evaluate(self) -> None:
         self._settle()
@@ -253,64 +251,56 @@ class Session:
         seen = self._counting.observe(count, self.accounts.budget)
         text = seen.pop("text")
         self.emit("count", **seen, epsilon=self.accounts.epsilons())
-        if seen["blocked"] and not self._blocked:
+        if text:
             self.emit("note", text=text)
-        self._blocked = seen["blocked"]
-        self._settled = time.monotonic()
         if self._counting.stopped:
             raise Ended("goal", accuracy=seen["accuracy"], target=self.settings.target_accuracy)
 
-    def since_flush(self) -> float:
-        """Seconds since steps were last told about."""
-        return time.monotonic() - self._flushed
-
     def flush(self) -> None:
-        """Tell about the steps that ran; waits for the device only if none has been read."""
-        if not len(self._buffer):
-            return
-        content = self._buffer.take()
-        if content is not None:
-            self._flushed = time.monotonic()
+        """Tell about the steps that were read; it waits for no device."""
+        if (content := self._buffer.take()) is not None:
             self.emit("step", **content)
 
-    def finish(self, state: str, reason: str, text: str) -> dict[str, Any]:
+    def finish(self, ended: Ended) -> dict[str, Any]:
         """The last event, with everything that waits before it; returns the summary."""
         try:
             self._settle()
-        except Ended as ended:
-            state, reason, text = ended.state, ended.reason, str(ended)
+        except Ended as broken:
+            ended = broken
         self.flush()
-        if state != "failed" and self._evaluated_at != self.step:
+        if ended.state != "failed" and self._evaluated_at != self.step:
             self._evaluate()
-        seconds = time.monotonic() - self._began
-        facts: dict[str, Any] = {"state": state, "reason": reason, "steps": self.step}
-        summary = closing(self.settings, self.accounts, examples=self.examples, seconds=seconds, **facts)
+        summary = closing(
+            self.settings,
+            self.accounts,
+            examples=self.examples,
+            state=ended.state,
+            reason=ended.reason,
+            steps=self.step,
+            seconds=time.monotonic() - self._began,
+        )
         for name in ("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy"):
             summary[name] = finite(self._evaluation.get(name))
         summary["majority"] = self._majority
         summary["weights"], problem = self._save()
         warning = below_majority(accuracy_of(summary), self._majority)
-        summary["text"] = " ".join(filter(None, (text, warning, problem)))
-        self.emit(state, **summary)
+        summary["text"] = " ".join(filter(None, (str(ended), warning, problem)))
+        self.emit(ended.state, **summary)
         return summary
 
     def _save(self) -> tuple[str | None, str]:
-        """Written beside and renamed; a full disk costs the file, not the run."""
+        """Where the parameters are now, or why not: a full disk costs the file, not the run."""
         if self._weights_to is None:
             return None, ""
-        path = Path(self._weights_to)
         weights = self.method.weights(self.parameters)
         weights["parameters"] = torch.cat([self._kept, weights["parameters"]])
-        content: dict[str, Any] = {name: part.cpu().clone() for name, part in weights.items()}
-        content |= {"model": self.settings.model, "data": self.settings.data}
         try:
             if self.accounts is not None:  # recorded before anybody can read them
                 self.emit("charged", through=self.step, mechanisms=encoded_events(self.accounts.events))
-            with whole_file(path) as file:
-                torch.save(content, file)
+            save(self._weights_to, weights, model=self.settings.model, data=self.settings.data)
         except (OSError, RuntimeError) as error:
             return None, f"The parameters could not be saved: {error}."
-        return str(path), ""
+        return str(self._weights_to), ""
 
 
 def chosen_device(wanted: str) -> torch.device:
@@ -324,37 +314,3 @@ def chosen_device(wanted: str) -> torch.device:
 
 def _device_name(device: torch.device) -> str:
     return "CPU" if device.type == "cpu" else torch.cuda.get_device_name(device)
-
-
-def stored_parameters(path: str | Path) -> dict[str, Any]:
-    """What a run saved: "parameters" (p,), "model" and "data".
-
-    Raises:
-        ValueError: if there is no such file or it holds something else.
-    """
-    try:
-        if not Path(path).is_file():
-            raise TypeError("there is no plain file")
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        parameters = content["parameters"]
-        if not isinstance(parameters, torch.Tensor) or parameters.ndim != 1:
-            raise TypeError("no vector of parameters")
-    except Exception as error:
-        raise ValueError(f"Expected {path} to hold the parameters of a run: {error}.") from None
-    return dict(content)
-
-
-def _stored(path: str, model: str, wanted: int) -> torch.Tensor:
-    content = stored_parameters(path)
-    parameters: torch.Tensor = content["parameters"]
-    if content.get("model") != model:
-        raise ValueError(
-            f"Expected {path} to hold parameters of model {model!r}, found {content.get('model')!r}: choose that "
-            "model, or another start."
-        )
-    if parameters.numel() != wanted:
-        raise ValueError(
-            f"Expected {path} to hold the {wanted} parameters of this model, found {parameters.numel()}: "
-            "it is from another model or data set."
-        )
-    return parameters

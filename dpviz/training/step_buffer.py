@@ -25,6 +25,8 @@ _Facts = Tensor
 class StepBuffer:
     """Collects steps; `read` waits for the device, once for all of them.
 
+    It also keeps the times: a step took what passed since steps were last read, or since `rest`.
+
     Args:
         accounts: Charged with every step, in order; None for plain training.
         max_grad_norm: C.
@@ -33,34 +35,40 @@ class StepBuffer:
 
     def __init__(self, accounts: LiveAccounts | None, *, max_grad_norm: float, histogram_every: int) -> None:
         self._accounts, self._bound, self._every = accounts, max_grad_norm, histogram_every
-        self._waiting: list[tuple[int, Info, _Facts]] = []
-        self._rows: list[dict[str, Any]] = []  # what an event "step" has one entry of for each step
-        self._first = 0
-        self._infos: list[Info] = []
+        self._waiting: list[tuple[int, Info, _Facts]] = []  # their numbers are still on the device
+        # With what an event "step" has one entry of for each step.
+        self._settled: list[tuple[int, Info, dict[str, Any]]] = []
+        self._began = self._taken = time.monotonic()
         self._told = -TELL_EVERY
-        self._shown: tuple[int, Info] | None = None  # the last step whose histogram is due
-
-    def __len__(self) -> int:
-        return len(self._rows) + len(self._waiting)
 
     @property
     def waiting(self) -> int:
         """Steps whose numbers are still on the device."""
         return len(self._waiting)
 
+    @property
+    def age(self) -> float:
+        """Seconds since steps were last taken."""
+        return time.monotonic() - self._taken
+
     def add(self, step: int, info: Info) -> None:
         """A step that was just enqueued; nothing is read yet."""
         self._waiting.append((step, info, _facts(info, self._bound)))
 
-    def read(self, seconds: float) -> int | None:
-        """Reads and charges what waits, which took `seconds` in all.
+    def rest(self) -> None:
+        """What came before now is not the next step's time, unless steps wait."""
+        if not self._waiting:
+            self._began = time.monotonic()
+
+    def read(self) -> int | None:
+        """Reads and charges what waits.
 
         Returns:
             The first step whose batch had examples but not one finite loss, or None.
         """
         if not self._waiting:
             return None
-        broken = None
+        broken, count, seconds = None, len(self._waiting), time.monotonic() - self._began
         for (step, info, _), (facts, distances) in zip(self._waiting, self._numbers(), strict=True):
             loss, finite, clipped, non_finite = facts
             if self._accounts is not None and self._accounts.bayesian is not None:
@@ -75,17 +83,14 @@ class StepBuffer:
                 "clipped": clipped / seen if seen else None,
                 "non_finite": int(non_finite),
                 "learning_rate": info.step_size,
-                "seconds": seconds / len(self._waiting),
+                "seconds": seconds / count,
                 "distances": distances,
             }
-            self._first = self._first if self._rows else step
-            self._rows.append(row)
-            self._infos.append(info)
+            self._settled.append((step, info, row))
             if info.batch_size and not finite and broken is None:
                 broken = step
-            if self._every and info.norms is not None and step % self._every == 0:
-                self._shown = step, info
         self._waiting.clear()
+        self._began = time.monotonic()
         return broken
 
     def _numbers(self) -> list[tuple[list[float], list[float] | None]]:
@@ -95,9 +100,17 @@ class StepBuffer:
         parts = iter([list(islice(numbers, len(part))) for part in tensors])
         return [(next(parts), None if info.distances is None else next(parts)) for _, info, _ in self._waiting]
 
-    def _histogram(self, step: int, info: Info) -> dict[str, Any]:
-        assert info.norms is not None
-        norms = info.norms[: info.batch_size].cpu()
+    def _histogram(self) -> dict[str, Any] | None:
+        """Of the last settled step for which one is due."""
+        due = (
+            (step, info.norms[: info.batch_size])
+            for step, info, _ in reversed(self._settled)
+            if self._every and step % self._every == 0 and info.norms is not None
+        )
+        step, norms = next(due, (0, None))
+        if norms is None:
+            return None
+        norms = norms.cpu()
         norms = norms[torch.isfinite(norms)]
         scaled = (norms / self._bound).clamp(min=1e-30).log10().clamp(-_DECADES, _DECADES)
         edges = torch.linspace(-_DECADES, _DECADES, _BINS + 1, dtype=torch.float64)
@@ -119,25 +132,27 @@ class StepBuffer:
 
     def take(self) -> dict[str, Any] | None:
         """The settled steps as the content of an event "step", forgotten here; None if there are none."""
-        if not self._rows:
+        if not self._settled:
             return None
-        columns = {name: [row[name] for row in self._rows] for name in self._rows[0]}
-        last = self._infos[-1]
+        steps, infos, rows = zip(*self._settled, strict=True)
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        last = infos[-1]
         noise = None
         if last.signal is not None and last.noise is not None:
             noise = {"signal": float(last.signal), "noise": float(last.noise)}
         content = {
-            "first": self._first,
-            "count": len(self._rows),
-            "mechanisms": encoded(info.mechanism for info in self._infos if info.mechanism is not None),
+            "first": steps[0],
+            "count": len(steps),
+            "mechanisms": encoded(info.mechanism for info in infos if info.mechanism is not None),
             **columns,
             "epsilon": {} if self._accounts is None else self._accounts.readings(),
             "distances": None if columns["distances"][0] is None else columns["distances"],
-            "norms": None if self._shown is None else self._histogram(*self._shown),
+            "norms": self._histogram(),
             "noise": noise,
             "bayesian_text": self._words(),
         }
-        self._rows, self._infos, self._shown = [], [], None
+        self._settled = []
+        self._taken = time.monotonic()
         return content
 
 

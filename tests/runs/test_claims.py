@@ -28,9 +28,10 @@ from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.session import Session, stored_parameters
+from dpviz.training.session import Session
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
+from dpviz.training.weights import stored_parameters
 from dpviz.ui.runs.report import html_report
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 

@@ -11,7 +11,7 @@ from dpviz.training.leakage import leakage_of_run
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods.dpvi import PREDICTIONS
 from dpviz.training.sampling import loss_per_example
-from dpviz.training.session import stored_parameters
+from dpviz.training.weights import stored_parameters
 from tests.training.small import ABALONE
 from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch
 

@@ -22,8 +22,8 @@ from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.models import MODELS
 from dpviz.training.networks import scattering
-from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
+from dpviz.training.weights import stored_parameters
 from tests.training.small import ABALONE
 
 LANGEVIN = {"learning_rate": 0.3, "max_grad_norm": 1.0, "prior_std": 1.0, "burn_in": 5}

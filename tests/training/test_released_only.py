@@ -44,7 +44,7 @@ def followed(settings):
         while True:
             session.advance()
     except Ended as ended:
-        session.finish(ended.state, ended.reason, str(ended))
+        session.finish(ended)
         return session, events, ended.reason
 
 

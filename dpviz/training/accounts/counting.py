@@ -54,7 +54,7 @@ class Counting:
         self._examples, self._margin = examples, settings.margin_epochs
         self._goal = settings.target_accuracy if settings.target_measure == "private" else None
         self._epoch = self._steps = 0
-        self.stopped = False
+        self._blocked = self.stopped = False
 
     @property
     def setting(self) -> Setting:
@@ -75,20 +75,20 @@ class Counting:
     def observe(self, count: Released, budget: Filter | None) -> dict[str, Any]:
         """The policy's answer to a count, as an event's content; `budget` is what is left for the coming steps.
 
-        "text" says in words, for a note, that the margin blocked the policy; "" where it did not.
+        "text" says in words, for a note, that the margin begins to block the policy; "" where it does not.
         """
         before, may_lower = self._policy, self._may_lower(budget)
         self._policy = before.observe(count, may_lower=may_lower)
         accuracy = count.value / self._examples
         self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
         sigma, batch_size = self._policy.setting
-        blocked = before.blocked(count, may_lower=may_lower)
+        was_blocked, self._blocked = self._blocked, before.blocked(count, may_lower=may_lower)
         return {
             "count": count.value,
             "accuracy": accuracy,
             "rose": before.rose(count),
-            "blocked": blocked,
-            "text": words("notes", "margin", margin=self._margin) if blocked else "",
+            "blocked": self._blocked,
+            "text": words("notes", "margin", margin=self._margin) if self._blocked and not was_blocked else "",
             "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
             "noise_multiplier": sigma,
             "batch_size": batch_size,
