@@ -18,7 +18,8 @@ TELL_EVERY = 1.0  # seconds between two lines on the Bayesian ε
 _BINS = 48
 _DECADES = 3.0
 
-# Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient.
+# Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient, and
+# the distances that were measured.
 _Facts = Tensor
 
 
@@ -69,12 +70,12 @@ class StepBuffer:
         if not self._waiting:
             return None
         broken, count, seconds = None, len(self._waiting), time.monotonic() - self._began
-        for (step, info, _), (facts, distances) in zip(self._waiting, self._numbers(), strict=True):
-            loss, finite, clipped, non_finite = facts
-            if self._accounts is not None and self._accounts.bayesian is not None:
-                distances = distances or []
+        measures = self._accounts is not None and self._accounts.bayesian is not None
+        numbers = iter(torch.cat([facts for *_, facts in self._waiting]).tolist())
+        for step, info, facts in self._waiting:
+            loss, finite, clipped, non_finite, *distances = islice(numbers, len(facts))
             if self._accounts is not None and info.mechanism is not None:
-                self._accounts.step(info.mechanism, distances)
+                self._accounts.step(info.mechanism, distances if measures else None)
             seen = info.batch_size if info.norms is not None else 0
             row = {
                 "batch_size": info.batch_size,
@@ -84,7 +85,7 @@ class StepBuffer:
                 "non_finite": int(non_finite),
                 "learning_rate": info.step_size,
                 "seconds": seconds / count,
-                "distances": distances,
+                "distances": distances if measures else None,
             }
             self._settled.append((step, info, row))
             if info.batch_size and not finite and broken is None:
@@ -92,13 +93,6 @@ class StepBuffer:
         self._waiting.clear()
         self._began = time.monotonic()
         return broken
-
-    def _numbers(self) -> list[tuple[list[float], list[float] | None]]:
-        """Facts and pair distances of what waits, fetched in one go."""
-        tensors = [part for _, info, facts in self._waiting for part in (facts, info.distances) if part is not None]
-        numbers = iter(torch.cat(tensors).tolist())
-        parts = iter([list(islice(numbers, len(part))) for part in tensors])
-        return [(next(parts), None if info.distances is None else next(parts)) for _, info, _ in self._waiting]
 
     def _histogram(self) -> dict[str, Any] | None:
         """Of the last settled step for which one is due."""
@@ -160,10 +154,11 @@ def _facts(info: Info, bound: float) -> _Facts:
     losses = info.losses[: info.batch_size]
     finite = torch.isfinite(losses)
     loss = torch.where(finite, losses, 0.0).double().sum()  # large losses would overflow together
-    if info.norms is None:
-        zero = torch.zeros_like(loss)
-        return torch.stack((loss, finite.sum(), zero, zero))
-    norms = info.norms[: info.batch_size]
-    # As the engine clips; a norm that is not a number counts as non-finite only.
-    clipped = ((norms > certified_bound(bound, norms.dtype)) & torch.isfinite(norms)).sum()
-    return torch.stack((loss, finite.sum(), clipped, (~torch.isfinite(norms)).sum())).double()
+    clipped = non_finite = torch.zeros_like(loss)
+    if info.norms is not None:
+        norms = info.norms[: info.batch_size]
+        real = torch.isfinite(norms)
+        # As the engine clips; a norm that is not a number counts as non-finite only.
+        clipped, non_finite = ((norms > certified_bound(bound, norms.dtype)) & real).sum(), (~real).sum()
+    facts = torch.stack((loss, finite.sum(), clipped, non_finite)).double()
+    return facts if info.distances is None else torch.cat((facts, info.distances))
