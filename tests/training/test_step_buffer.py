@@ -53,6 +53,21 @@ def test_steps_wait_until_they_are_read_and_are_told_together(monkeypatch):
     assert found.take() is None
 
 
+def test_a_step_takes_what_passed_since_the_last_one_unless_the_run_rested(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    found = step_buffer()
+    for read_at, rests in ((2.0, False), (5.0, False), (9.0, True)):
+        now = read_at - 1.0
+        if rests:
+            found.rest()
+        found.add(1, info([1.0], [0.05]))
+        found.rest()  # nothing, for a step waits
+        now = read_at
+        found.read()
+    assert found.take()["seconds"] == [2.0, 3.0, 1.0]
+
+
 def test_padding_is_not_looked_at():
     event = event_of(info([1.0, 5.0, 0.0, 0.0], [0.05, 0.2, 0.0, math.nan], size=2))
     assert (event["loss"], event["clipped"], event["non_finite"]) == ([3.0], [0.5], [0])
