@@ -172,6 +172,7 @@ class Session:
         if done == 0 or done % plan or self.settings.past_plan != "replan":
             return
         total = min(done + plan, self.settings.last_step)
+        self._settle()
         self.flush()
         text = words("notes", "replanned", total=total)
         if self.accounts is not None and self.accounts.bayesian is not None:
@@ -240,6 +241,7 @@ class Session:
         """A private count, charged, and what the policy makes of it."""
         assert self._counting is not None
         assert self.accounts is not None
+        self._settle()  # its ε is of all steps before it
         self.flush()
         try:
             mechanism, account = self._counting.mechanism, self.accounts

@@ -35,11 +35,12 @@ ADAPTIVE = {
 }
 
 
-def followed(settings):
-    """A session to its end: itself, its events, and why it ended."""
+def followed(settings, device=None):
+    """A session to its end, with tensors as if on another `device`: itself, its events, and why it ended."""
     events = []
     session = Session(settings, load(settings.data), events.append)
     session.start()
+    session.device = device or session.device
     try:
         while True:
             session.advance()
@@ -73,6 +74,17 @@ def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
     else:
         assert reason in ("plan", "goal")
     assert (case in ("tuning", "noise, going on", "a small budget")) == (reason == "budget")
+
+
+@pytest.mark.parametrize("case", ["noise", "noise, going on"])
+def test_a_device_that_is_read_seldom_charges_all_in_the_same_order(case):
+    settings = ADAPTIVE[case].with_(secure_noise=False)
+    read_always, read_seldom = (
+        [{key: event[key] for key in ("kind", "step", "epsilon", "mechanisms") if key in event} for event in events
+         if event["kind"] != "step"]
+        for _, events, _ in (followed(settings), followed(settings, SimpleNamespace(type="cuda")))
+    )  # fmt: skip
+    assert read_seldom == read_always
 
 
 @dataclass(frozen=True)
