@@ -151,14 +151,7 @@ class Truth:
     how: str
 
 
-def true_norms_epsilon(
-    family: str,
-    *,
-    threshold: Any,
-    shape: Any = 1.0,
-    scale: Any = 1.0,
-    **asked: Any,
-) -> Truth:
+def true_norms_epsilon(family: str, *, threshold: Any, shape: Any = 1.0, scale: Any = 1.0, **asked: Any) -> Truth:
     """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances: `law_bound`, Definition 1.
 
     Args:

@@ -140,11 +140,7 @@ class Attack(NamedTuple):
 
 
 def threshold_attack(
-    train_losses: ArrayLike,
-    test_losses: ArrayLike,
-    *,
-    random: np.random.Generator,
-    confidence: float = CONFIDENCE,
+    train_losses: ArrayLike, test_losses: ArrayLike, *, random: np.random.Generator, confidence: float = CONFIDENCE
 ) -> Attack:
     """Guess membership from the loss: members are those whose loss is low (Yeom et al. 2018, §3.1).
 

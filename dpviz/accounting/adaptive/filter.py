@@ -149,17 +149,15 @@ class Filter(Ledger):
         """ε(α) of divergences (orders,) at the share of δ that each order has."""
         return epsilon_per_order(total, self.accountant.orders, np.asarray(self._share), self.accountant.conversion)
 
-    def _fits(self, total: Array) -> bool:
-        # What releases nothing fits every budget, also one below every order's tail.
-        return bool((self._per_order(total) <= self.target_epsilon).any()) or not total.any()
-
     def after(self, mechanism: Mechanism, count: int | Array) -> Array:
         """Σε_i(α) if `count` steps more of `mechanism` were spent, (…, orders) for counts (…)."""
         return self._sum.after(mechanism, count)
 
     def allows(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Whether `count` more steps of `mechanism` fit the budget."""
-        return self._fits(self.after(mechanism, _validate.whole(0, count=count)))
+        total = self.after(mechanism, _validate.whole(0, count=count))
+        # What releases nothing fits every budget, also one below every order's tail.
+        return bool((self._per_order(total) <= self.target_epsilon).any()) or not total.any()
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> None:
         """Record `count` more steps, all of them or none.

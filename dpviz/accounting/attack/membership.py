@@ -34,11 +34,7 @@ def attack_success(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLi
 
 
 def posterior_belief(
-    epsilon: ArrayLike,
-    *,
-    prior: ArrayLike = 0.5,
-    delta: ArrayLike = 0.0,
-    failure: ArrayLike = 0.0,
+    epsilon: ArrayLike, *, prior: ArrayLike = 0.5, delta: ArrayLike = 0.0, failure: ArrayLike = 0.0
 ) -> float | Array:
     """The highest belief in "member" that an attacker with prior π may come to, but with probability `failure`.
 

@@ -257,13 +257,7 @@ class Estimator:
     """
 
     def __init__(
-        self,
-        scaled: Array,
-        orders: Whole,
-        rate: float,
-        tau: float,
-        divergence: str,
-        masses: Array | None = None,
+        self, scaled: Array, orders: Whole, rate: float, tau: float, divergence: str, masses: Array | None = None
     ) -> None:
         self.ordered = np.sort(scaled) if masses is None else scaled
         self.masses = masses
@@ -281,14 +275,11 @@ class Estimator:
         self._tables: dict[int, Bins] = {}
         self._table_costs: dict[int, tuple[Array, Array, Array]] = {}
 
-    def _bins(self, level: int) -> Bins:
-        if level not in self._tables:
-            self._tables[level] = make_bins(self.ordered, self.counts[level], self.masses)
-        return self._tables[level]
-
     def log_means(self, total_steps: Array, columns: Index, level: int) -> list[LogMeans]:
         """The bounds for all T (shape (n,)) at each of the chosen orders, one entry per order."""
-        bins = self._bins(level)
+        if level not in self._tables:
+            self._tables[level] = make_bins(self.ordered, self.counts[level], self.masses)
+        bins = self._tables[level]
         if bins.low.size <= _SMALL:  # all orders at once cost little more than one
             if level not in self._table_costs:
                 self._table_costs[level] = self._costs_of(bins, self.orders)

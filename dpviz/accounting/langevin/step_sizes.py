@@ -345,13 +345,7 @@ def step_size_limits(setting: Langevin, reading: str = "rederived") -> tuple[flo
 
 
 def mse_of_schedule(
-    step_size: ArrayLike,
-    *,
-    exponent: float,
-    steps: int,
-    n: float,
-    batch_size: float,
-    gradient_variance: float = 0.0,
+    step_size: ArrayLike, *, exponent: float, steps: int, n: float, batch_size: float, gradient_variance: float = 0.0
 ) -> Array:
     """MSE/C of η_t = step_size · t^(−exponent), t ≤ steps; exponent 0 is Lemma 6. Shape of `step_size`."""
     size = _validate.positive("step_size", step_size)

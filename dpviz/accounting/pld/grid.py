@@ -316,12 +316,7 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
 
 
 def _remove_refined(
-    mechanisms: Mechanisms,
-    counts: Array,
-    delta: float,
-    aim: Aim,
-    plds: tuple[ComposedLoss, ComposedLoss],
-    shared: bool,
+    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, plds: tuple[ComposedLoss, ComposedLoss], shared: bool
 ) -> tuple[float, float]:
     """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
     lower, upper = epsilon_below(plds[1], delta), epsilon_above(plds[0], delta)

@@ -254,12 +254,7 @@ def _period(window: int, points: int) -> int:
 
 
 def compose(
-    plds: Sequence[LossDistribution],
-    counts: Array,
-    tilt: float,
-    log_wrap: float = LOG_WRAP,
-    *,
-    thin: bool = False,
+    plds: Sequence[LossDistribution], counts: Array, tilt: float, log_wrap: float = LOG_WRAP, *, thin: bool = False
 ) -> list[ComposedLoss]:
     """Composes loss distributions of one interval, tilted by exp(tilt·loss).
 

@@ -172,12 +172,7 @@ def discretise(
 
 
 def _rounding(
-    excess: Array,
-    width: Array,
-    heavier: Bools,
-    mass: Array,
-    mass_error: Array,
-    gain_error: Array,
+    excess: Array, width: Array, heavier: Bools, mass: Array, mass_error: Array, gain_error: Array
 ) -> tuple[Array, Array]:
     """Error bounds of each node's Q mass: in all, and of what is only put at the wrong end of the cell.
 
@@ -199,14 +194,7 @@ def _rounding(
 
 
 def _chords(
-    pair: DominatingPair,
-    node: Array,
-    excess: Array,
-    width: Array,
-    mass: Array,
-    gain: Array,
-    least: float,
-    most: float,
+    pair: DominatingPair, node: Array, excess: Array, width: Array, mass: Array, gain: Array, least: float, most: float
 ) -> tuple[tuple[Array, float, float], Bools]:
     """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞; where a cell's mass went to its right."""
     cell_mass = np.concatenate([mass[:1], mass[1::2] + mass[2::2]])
