@@ -1,6 +1,4 @@
-"""The image of a chart looks as the chart on the page: its type travels in it."""
-
-from __future__ import annotations
+"""The image of a chart looks as the chart on the page, and says its headline and settings: its type travels in it."""
 
 import re
 from pathlib import Path
@@ -11,39 +9,40 @@ from PIL import Image
 from playwright.sync_api import Page
 
 from tests.browser.driver import main_area, open_page
+from tests.browser.test_screens import written
 
 pytestmark = pytest.mark.sweep
 
 EDGE = 6  # pixels of the file, two to one of the screen
 
 
-def saved(page: Page, folder: Path) -> Path:
+def saved(page: Page, folder: Path, kind: str) -> Path:
     """The file that the camera above the chart saves."""
+    open_page(page, "compose", curves="moments", sigma=3, image=kind)
     main_area(page).locator(".js-plotly-plot").first.hover()
     with page.expect_download() as download:
-        main_area(page).locator('[data-title*="Download the chart"]').first.click()
-    file = folder / download.value.suggested_filename
-    download.value.save_as(file)
-    return file
+        page.get_by_role("button", name=f"Download the chart with its settings as {kind.upper()}").click()
+    assert download.value.suggested_filename == f"dpviz-compose.{kind}"
+    download.value.save_as(folder / "chart")
+    return folder / "chart"
 
 
 def test_no_word_of_a_png_runs_over_its_edge(page: Page, tmp_path: Path) -> None:
-    open_page(page, "compose")
-    file = saved(page, tmp_path)
-    assert file.suffix == ".png"
-    ink = np.asarray(Image.open(file).convert("L")) < 128
+    ink = np.asarray(Image.open(saved(page, tmp_path, "png")).convert("L")) < 128
     assert ink.any()
     assert not ink[:, :EDGE].any()
     assert not ink[:, -EDGE:].any()
 
 
-def test_an_svg_holds_the_font_that_it_names(page: Page, tmp_path: Path) -> None:
-    open_page(page, "compose", curves="moments", image="svg")
-    file = saved(page, tmp_path)
-    assert file.suffix == ".svg"
-    text = file.read_text()
-    names = set(re.findall(r"font-family: ?(?:'|&quot;|\")?([\w ]+)", text.replace("@font-face", "")))
-    assert "Source Sans" in names
+def test_an_svg_holds_its_words_and_the_font_that_it_names(page: Page, tmp_path: Path) -> None:
+    text = saved(page, tmp_path, "svg").read_text()
+    for words in ("Noise multiplier σ: 3 ·", written(3), "the best attack guesses right"):
+        assert words in text
+    assert "light-dark" not in text, "other programs do not know it"
+    names = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert not any("hare" in name for name in names), "nothing sends the chart elsewhere"
+    fonts = set(re.findall(r"font-family: ?(?:'|&quot;|\")?([\w ]+)", text.replace("@font-face", "")))
+    assert "Source Sans" in fonts
     assert re.search(r"@font-face\{font-family:'Source Sans';[^}]*url\(data:font/woff2;base64,[\w+/=]{100000,}\)", text)
     page.goto("about:blank")
     page.set_content(text)
