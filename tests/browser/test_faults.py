@@ -3,16 +3,16 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import psutil
 import pytest
 from playwright.sync_api import Browser, Page
 
 from dpviz.runs.store.store import Store
 from tests.browser import driver
-from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app, wait_idle
-from tests.browser.test_train import children_of_the_app, headline, lives, visitor
+from tests.browser.driver import ROOT, enter, free_port, main_area, no_traceback, running_app, says, visitor, wait_idle
+from tests.browser.test_train import all_end, children_of_the_app
 
 pytestmark = pytest.mark.sweep
 
@@ -22,6 +22,16 @@ FORM = (
     "&t_slow=0.5"
 )
 
+CUT_OFF = """() => getComputedStyle(document.querySelector('.dpviz-headline'), '::before')
+  .content.includes('No connection')"""
+
+
+@pytest.fixture(autouse=True)
+def one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app that is started again has the address of the first."""
+    port = free_port()
+    monkeypatch.setattr(driver, "free_port", lambda: port)
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -30,8 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("DPVIZ_HOME", str(folder))
     monkeypatch.setenv("DPVIZ_WORKERS", "1")
     yield folder
-    _, left = psutil.wait_procs(children_of_the_app(folder), timeout=10)
-    assert not [process for process in left if lives(process)]
+    all_end(children_of_the_app(folder))
 
 
 def kill(home: Path, words: str) -> None:
@@ -44,70 +53,51 @@ def kill(home: Path, words: str) -> None:
 def started(page: Page) -> None:
     page.goto(FORM)
     main_area(page).get_by_role("button", name="Start training").click()
-    headline(page, r"Step [1-9]")
+    says(page, r"Step [1-9]")
     page.wait_for_function("() => location.search.includes('run=')")
 
 
-def test_whatever_is_killed_the_page_says_so(
-    browser: Browser, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port = free_port()
-    monkeypatch.setattr(driver, "free_port", lambda: port)
+def test_whatever_is_killed_the_page_says_so(browser: Browser, home: Path, tmp_path: Path) -> None:
     with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
         page = visitor(browser, url)
         started(page)
         kill(home, "dpviz.runs.cluster.worker")
-        headline(page, "Restarted: its worker died")
-        headline(page, "Restarted.* Step [1-9]")
+        says(page, "Restarted: its worker died")
+        says(page, "Restarted.* Step [1-9]")
         kill(home, "dpviz.runs.cluster.host")
-        headline(page, "Lost after .*: the process that hosts the workers has ended")
+        says(page, "Lost after .*: the process that hosts the workers has ended")
         no_traceback(page)
 
         started(page)  # the next run gets a new host
         watched = page.url
         kill(home, "streamlit run")
-        page.wait_for_function(
-            "() => getComputedStyle(document.querySelector('.dpviz-headline'), '::before')"
-            ".content.includes('No connection')"
-        )
+        page.wait_for_function(CUT_OFF)
     with running_app(ROOT / "app.py", tmp_path / "second.log"):
-        headline(page, "Lost after .*: the app that ran it has ended")
+        says(page, "Lost after .*: the app that ran it has ended")
         assert page.url == watched
         no_traceback(page)
         page.context.close()
-    store = Store(home / "runs.sqlite")
-    try:
+    with closing(Store(home / "runs.sqlite")) as store:
         assert [record.state for record in store.runs()] == ["lost", "lost"]
         for record in store.runs():
             events = store.events(record.id)
             assert [event.seq for event in events] == list(range(len(events)))
             assert events[-1].step == record.steps >= 1
-    finally:
-        store.close()
 
 
-def test_the_settings_of_a_page_outlive_the_app(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port = free_port()
-    monkeypatch.setattr(driver, "free_port", lambda: port)
+def test_the_settings_of_a_page_outlive_the_app(browser: Browser, tmp_path: Path) -> None:
     with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
         page = visitor(browser, url)
         page.goto("/compose?steps=20000&units=mechanism")
-        headline(page, "After 20.000 steps")
-        field = main_area(page).get_by_role("textbox", name="Steps T")
-        field.fill("30000")
-        field.press("Enter")
-        headline(page, "After 30.000 steps")
+        says(page, "After 20.000 steps")
+        enter(page, "steps", "30000")
+        says(page, "After 30.000 steps")
         page.wait_for_function("() => location.search.includes('steps=30000')")
         page.evaluate("() => { window.opened = 'before'; }")
-    page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.dpviz-headline'), '::before')"
-        ".content.includes('No connection')"
-    )
+    page.wait_for_function(CUT_OFF)
     with running_app(ROOT / "app.py", tmp_path / "second.log"):
         page.wait_for_function("() => window.opened === undefined")
-        headline(page, "After 30.000 steps")
+        says(page, "After 30.000 steps")
         wait_idle(page)
         assert "steps=30000" in page.url
         no_traceback(page)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,26 +10,20 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import dpviz
-from tests.browser.driver import ROOT, TIMEOUT_MS, chart_data, main_area, no_traceback, running_app, wait_idle
+from tests.browser.driver import ROOT, box, chart_data, main_area, no_traceback, running_app, says, visitor, wait_idle
 
 
 @pytest.fixture(scope="module")
 def training_app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An app with a store of its own; fails if a process of it is left when it ends."""
     folder = tmp_path_factory.mktemp("training")
-    before = os.environ.get("DPVIZ_HOME")
-    os.environ["DPVIZ_HOME"] = str(folder)
-    try:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DPVIZ_HOME", str(folder))
         with running_app(ROOT / "app.py", folder / "streamlit.log") as url:
             yield url
             family = children_of_the_app(folder)
             assert family, "the app has started no worker"
-    finally:
-        os.environ.pop("DPVIZ_HOME") if before is None else os.environ.__setitem__("DPVIZ_HOME", before)
-    deadline = time.monotonic() + 10
-    while (left := [p for p in family if lives(p)]) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not left, f"left behind: {left}"
+    all_end(family)
 
 
 def children_of_the_app(folder: Path, words: str = "-m dpviz") -> list[psutil.Process]:
@@ -45,24 +38,10 @@ def children_of_the_app(folder: Path, words: str = "-m dpviz") -> list[psutil.Pr
     return [process for process in found if words in " ".join(process.cmdline())]
 
 
-def lives(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-
-
-def visitor(browser: Browser, url: str) -> Page:
-    context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(TIMEOUT_MS)
-    return context.new_page()
-
-
-def said(page: Page) -> str:
-    return main_area(page).locator(".dpviz-headline").first.inner_text()
-
-
-def headline(page: Page, words: str) -> str:
-    """The headline once it says `words` (a regular expression)."""
-    expect(main_area(page).locator(".dpviz-headline").first).to_contain_text(re.compile(words), timeout=TIMEOUT_MS)
-    return said(page)
+def all_end(processes: list[psutil.Process]) -> None:
+    """Wait until none of them is left, and fail if one is; the dead whom nobody has asked for do not count."""
+    _, left = psutil.wait_procs(processes, timeout=10)
+    assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
 def steps_done(text: str) -> int:
@@ -78,7 +57,7 @@ def one_step_is_one(page: Page) -> None:
     main_area(page).get_by_role("button", name="Pause").click()
     button = main_area(page).get_by_role("button", name="One step")
     expect(button).to_be_enabled()
-    before = steps_done(headline(page, "Paused"))
+    before = steps_done(says(page, "Paused"))
     page.evaluate(
         "() => { const timeout = window.setTimeout;"
         "window.setTimeout = (act, wait, ...rest) => timeout(act, wait || 1500, ...rest); }"
@@ -86,7 +65,7 @@ def one_step_is_one(page: Page) -> None:
     button.click()
     page.wait_for_timeout(4000)
     page.reload()
-    assert steps_done(headline(page, "Paused")) == before + 1
+    assert steps_done(says(page, "Paused")) == before + 1
 
 
 def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
@@ -94,7 +73,7 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
     # The default model; half a second a step, so that there is something to watch on any machine.
     page.goto("/train?v=2&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2")
     page.get_by_role("button", name="Start training").dblclick()  # the history, below, knows one run
-    first = steps_done(headline(page, r"Step \d+ of 150"))
+    first = steps_done(says(page, r"Step \d+ of 150"))
     page.wait_for_function("() => location.search.includes('run=')")
     page.wait_for_function(
         "first => { const s = document.querySelector('[data-testid=stMain] .dpviz-headline');"
@@ -107,15 +86,15 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
 
     other = visitor(browser, training_app)
     other.goto(page.url)
-    headline(other, r"Step \d+ of 150")
+    says(other, r"Step \d+ of 150")
     main_area(other).get_by_role("button", name="Stop", exact=True).click()
-    headline(page, "Stopped after")
-    text = headline(other, "Stopped after")
+    says(page, "Stopped after")
+    text = says(other, "Stopped after")
     steps = int(re.search(r"after (\d+) step", text).group(1))  # type: ignore[union-attr]
     assert 0 < steps < 150
 
     page.reload()
-    assert headline(page, "Stopped after") == text
+    assert says(page, "Stopped after") == text
     wait_idle(page)
     no_traceback(page)
     renyi = next(t for t in chart_data(page)["data"] if t.get("name") == "Rényi")
@@ -135,13 +114,12 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
 def test_the_run_stands_in_the_history_and_fills_the_form_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
     page.goto("/runs")
-    headline(page, "1 run recorded")
+    says(page, "1 run recorded")
     wait_idle(page)
     no_traceback(page)
-    box = page.get_by_test_id("stDataFrame").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 16, box["y"] + 52)  # the first row's box: the table is one canvas
+    table = box(page.get_by_test_id("stDataFrame"))
+    page.mouse.click(table["x"] + 16, table["y"] + 52)  # the first row's box: the table is one canvas
     main_area(page).get_by_role("button", name="Clone settings").click()
-    headline(page, "150 planned steps with noise σ = 2")
+    says(page, "150 planned steps with noise σ = 2")
     no_traceback(page)
     page.context.close()
