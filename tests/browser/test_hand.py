@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import dpviz
-from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
+from tests.browser.driver import box, chart_data, enter, headline, main_area, open_page, slider, text, track, wait_idle
 
 # What is on the chart at every animation frame: whether curves were there, and whether it was the same element.
 WATCH = """
@@ -28,6 +28,9 @@ WATCH = """
 """
 
 
+# The chart was drawn by what a frame holds.
+BY_HAND = "() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0"
+
 # The chart's component.
 MOUNTED = """() => {
   let at = document.querySelector('.dpviz-chart');
@@ -36,32 +39,22 @@ MOUNTED = """() => {
 }"""
 
 
-def drawn_by_hand(page: Page) -> int:
-    return int(page.locator(".dpviz-chart").first.get_attribute("data-frames") or 0)
-
-
-def slider(page: Page, field: str) -> Any:
-    return main_area(page).locator(f'.dpviz-number[data-field="{field}"] input[type="range"]')
-
-
-def text(page: Page, field: str) -> Any:
-    return main_area(page).locator(f'.dpviz-number[data-field="{field}"] input[type="text"]')
-
-
 def drag(page: Page, field: str, by: int) -> None:
     """Pull the thumb by so many pixels, as a hand does, once frames are there; the pointer stays down."""
-    handle = slider(page, field)
-    handle.hover()
+    slider(page, field).hover()
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 12")
-    box = handle.bounding_box()
-    assert box is not None
-    share = float(handle.input_value()) / float(handle.get_attribute("max") or 1)
-    x, y = box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2
+    [(x, y)] = track(page, field)
     page.mouse.move(x, y)
     page.mouse.down()
     for part in range(1, 31):
         page.mouse.move(x + by * part / 30, y)
         page.wait_for_timeout(16)
+
+
+def afresh(page: Page) -> dict[str, Any]:
+    """What the address says to somebody who opens it now."""
+    open_page(page, page.url.split("/", 3)[3])
+    return everything(page)
 
 
 def y_range(page: Page) -> list[float]:
@@ -89,20 +82,17 @@ def everything(page: Page) -> dict[str, Any]:
 def test_a_drag_moves_all_and_ends_where_a_fresh_page_begins(page: Page, address: str, field: str, by: int) -> None:
     open_page(page, address)
     page.evaluate(WATCH)
-    before = main_area(page).locator(".dpviz-headline").inner_text()
+    before = headline(page).inner_text()
     drag(page, field, by)
-    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0")
+    page.wait_for_function(BY_HAND)
     page.wait_for_function("before => document.querySelector('.dpviz-headline').innerText !== before", arg=before)
     page.mouse.up()
     wait_idle(page, settle_ms=700)
-    no_traceback(page)
-    assert drawn_by_hand(page) > 0
+    assert page.evaluate(BY_HAND)
     watched = page.evaluate("watched")
     assert watched["frames"] > 10
     assert (watched["blank"], watched["other"]) == (0, 0)
-    moved = everything(page)
-    open_page(page, page.url.split("/", 3)[3])
-    assert everything(page) == moved
+    assert everything(page) == afresh(page)
 
 
 def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
@@ -123,19 +113,15 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:
     open_page(page, "compose", curves="moments", units="mechanism")
-    typed = text(page, "sigma")
-    typed.fill("3.3")
-    typed.press("Enter")
+    enter(page, "sigma", "3.3")
     slider(page, "sigma").press("ArrowRight")
     slider(page, "q").press("ArrowLeft")
-    typed.fill("2.7")
-    typed.press("Enter")
+    enter(page, "sigma", "2.7")
     text(page, "steps").fill("1234")
     page.get_by_role("button", name="Pin this state").click()
     wait_idle(page, settle_ms=700)
-    assert typed.input_value() == "2.7"
-    assert text(page, "q").input_value() == "0.009"
-    assert text(page, "steps").input_value() == "1234"
+    shown = {field: text(page, field).input_value() for field in ("sigma", "q", "steps")}
+    assert shown == {"sigma": "2.7", "q": "0.009", "steps": "1234"}
     here, pinned = page.url.split("pin=")
     assert "sigma=2.7" in here
     assert "steps=1234" in here
@@ -146,8 +132,7 @@ def test_the_last_entry_wins_however_quick(page: Page) -> None:
 def test_the_servers_words_stand_in_the_end(page: Page) -> None:
     """Streamlit does not draw again what it drew before: a frame's words would stay where an answer is the old one."""
     open_page(page, "compose", curves="moments")
-    text(page, "sigma").fill("3.14159")
-    text(page, "sigma").press("Enter")
+    enter(page, "sigma", "3.14159")
     wait_idle(page, settle_ms=500)
     words = [main_area(page).locator(f".dpviz-{kind}") for kind in ("headline", "strip")]
     before = [word.inner_text() for word in words]
@@ -156,8 +141,7 @@ def test_the_servers_words_stand_in_the_end(page: Page) -> None:
     detail = {"field": "sigma", "phase": "move", "text": "3.2", "at": 0, "stops": ["3.2"], "between": [], "n": 1}
     page.evaluate("detail => window.dispatchEvent(new CustomEvent('dpviz-move', {detail}))", detail)
     page.wait_for_function("told => document.querySelector('.dpviz-headline').innerText !== told", arg=before[0])
-    text(page, "sigma").fill("3.14159")  # and the hand goes back to where it was
-    text(page, "sigma").press("Enter")
+    enter(page, "sigma", "3.14159")  # and the hand goes back to where it was
     wait_idle(page, settle_ms=500)
     assert [word.inner_text() for word in words] == before
     assert page.locator(".dpviz-over").count() == 0
@@ -208,7 +192,7 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     page.evaluate("() => { mounted()(); mounted(); }")
     page.evaluate("() => { const end = mounted(); mounted(); end(); }")  # the first mount's end may come late
     drag(page, "sigma", -8)
-    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
+    page.wait_for_function(BY_HAND)
     page.mouse.up()
     wait_idle(page)
 
@@ -246,7 +230,6 @@ def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
     wait_idle(page, settle_ms=400)
     assert text(page, "epochs").input_value() == "150"
     assert "steps=15000" in page.url
-    no_traceback(page)
 
 
 @pytest.mark.sweep
@@ -258,7 +241,7 @@ def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
     drag(page, "sigma", 3)
     page.mouse.up()
     wait_idle(page, settle_ms=700)
-    assert drawn_by_hand(page) > 0
+    assert page.evaluate(BY_HAND)
     assert y_range(page) == own
     held = everything(page)
     fit.click()
@@ -267,17 +250,15 @@ def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
     assert everything(page) == held
     fitted = y_range(page)
     assert fitted[1] < own[1]
-    open_page(page, page.url.split("/", 3)[3])
+    assert afresh(page) == held
     assert y_range(page) == fitted
-    box = page.locator(".dpviz-chart").bounding_box()  # a zoom holds too, and a double click ends it
-    assert box is not None
-    at = page.mouse
-    at.move(box["x"] + 150, box["y"] + 100)
-    at.down()
-    at.move(box["x"] + 300, box["y"] + 250, steps=4)
-    at.up()
+    chart = box(page.locator(".dpviz-chart"))  # a zoom holds too, and a double click ends it
+    page.mouse.move(chart["x"] + 150, chart["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(chart["x"] + 300, chart["y"] + 250, steps=4)
+    page.mouse.up()
     expect(fit).to_be_visible()
-    at.dblclick(box["x"] + 200, box["y"] + 200)
+    page.mouse.dblclick(chart["x"] + 200, chart["y"] + 200)
     expect(fit).to_be_hidden()
     assert y_range(page) == fitted
 
@@ -321,13 +302,10 @@ def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, cal
     assert found["shown"] == found["wanted"]
     assert (len(set(found["seen"])) == 1) == calm
     assert sorted(found["seen"]) == found["seen"], "down onto the longer axis, and never back"
-    typed = text(page, "sigma")
-    typed.fill("1.3")
-    typed.press("Enter")
+    enter(page, "sigma", "1.3")
     wait_idle(page, settle_ms=500)
     assert y_range(page) == found["range"]
     assert page.locator(".dpviz-over, .dpviz-moving").count() == 0
-    no_traceback(page)
 
 
 def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
@@ -346,7 +324,7 @@ def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
 
     assert shown() == ["1", "0"]
     drag(page, "sigma", 4)
-    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0")
+    page.wait_for_function(BY_HAND)
     assert shown() == ["1", "0"]
     page.mouse.up()
     wait_idle(page, settle_ms=700)
@@ -367,8 +345,7 @@ def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     assert "no chart today" not in page.locator(".dpviz-chart").inner_text()
     moved = everything(page)
     assert moved["curves"]
-    open_page(page, page.url.split("/", 3)[3])
-    assert everything(page) == moved
+    assert afresh(page) == moved
 
 
 def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -> None:
@@ -403,7 +380,7 @@ def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
         page.wait_for_timeout(50)
     wait_idle(page)
     page.wait_for_function("() => heard.length")
-    assert page.evaluate("heard") == [main_area(page).locator(".dpviz-headline").inner_text()]
+    assert page.evaluate("heard") == [headline(page).inner_text()]
 
 
 def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
@@ -411,7 +388,7 @@ def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
     held: list[Any] = []
     page.route("**/frames/**", lambda route: held.append(route))
     open_page(page, "compose", curves="strong")
-    told = main_area(page).locator(".dpviz-headline")
+    told = headline(page)
     before = told.inner_text()
     slider(page, "sigma").hover()
     page.mouse.down()
@@ -421,7 +398,6 @@ def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
     wait_idle(page)
     expect(told).to_have_css("opacity", "1")
     assert told.inner_text() != before
-    text(page, "sigma").fill(f"{text(page, 'sigma').input_value()}.0")  # the same value, of which there is no frame
-    text(page, "sigma").press("Enter")
+    enter(page, "sigma", f"{text(page, 'sigma').input_value()}.0")  # the same value, of which there is no frame
     wait_idle(page)
     expect(told).to_have_css("opacity", "1")
