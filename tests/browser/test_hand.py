@@ -338,7 +338,9 @@ def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
 @pytest.mark.sweep
 def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     open_page(page, "compose", curves="moments")
-    page.evaluate_handle(MOUNTED).evaluate("chart => chart.inTurn(() => { throw new Error('no chart today'); })")
+    page.evaluate_handle(MOUNTED).evaluate(
+        "chart => chart.plotter.inTurn(() => { throw new Error('no chart today'); })"
+    )
     expect(page.locator(".dpviz-chart")).to_have_text("no chart today")
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { numberIn, readings } from "./readings.js";
-import { stepped, Stops } from "./stops.js";
+import { stepped, Stops } from "./slider.js";
 
 const { typed } = JSON.parse(readFileSync("cases.json"));
 

@@ -1,14 +1,18 @@
 // A chart that stays mounted. The server changes its figure; a control's movement changes it at once, from frames.
+//
+// Of a value under the finger, `Movement` is the owner, `Frames` asks the server, and `Hand` draws. What the server
+// answers is drawn here, by `Hand` at once where that can be, and by Plotly (`Plotter`) when nothing hurries.
 
 import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
-import { made, mounting } from "./dom.js";
+import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { Frames } from "./frames.js";
 import { Late } from "./late.js";
-import { configured, plotly, themed } from "./library.js";
+import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
 import { isNarrow, NARROW, narrowed } from "./narrow.js";
+import { Plotter } from "./plotter.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
@@ -19,26 +23,33 @@ class MountedChart {
     this.root = made("div", "dpviz-stage", parent);
     this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "figure"); // with buttons in it
-    this.why = made("div", "dpviz-why", this.root);
-    this.why.setAttribute("role", "status");
+    const why = made("div", "dpviz-why", this.root);
+    why.setAttribute("role", "status");
     this.fit = made("button", "dpviz-fit", this.root, { type: "button", textContent: "Fit", hidden: true });
     this.fit.setAttribute("aria-label", "Fit the axes to the curves");
     this.fit.title = "Fit the axes to the curves";
-    this.fit.addEventListener("click", () => this.again({ own: true }));
+    const onOwnAxes = () => this.again({ own: true });
+    this.fit.addEventListener("click", onOwnAxes);
     this.names = new Names(this.plot, () => this.again());
     this.chips = new Chips(this.plot, this.names);
-    this.drawn = Promise.resolve();
+    this.plotter = new Plotter(
+      this.plot,
+      () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption, config: this.data.config }),
+      { failed: (error) => this.failed(error), doubleClicked: onOwnAxes, changed: () => this.offerFit() },
+    );
     const arrived = (kept) => {
       this.plot.dataset.kept = kept; // for who looks on
-      this.follow();
+      this.movement.follow();
     };
     this.frames = new Frames(arrived, given);
+    this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
     const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
     this.late = new Late((told) => this.completed(told), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
-    this.moving = null; // the movement under way
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
+
+  // --- what the server says -----------------------------------------------------------------------------------------
 
   adopt({ data, setStateValue, setTriggerValue }) {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
@@ -52,12 +63,24 @@ class MountedChart {
     for (const [field, says] of Object.entries(data.controls ?? {})) {
       window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
     }
-    // The hand is ahead of this answer: another one will come.
-    if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
-    this.moving = null;
+    if (this.movement.ahead(data.seen)) return;
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
-    else this.behind(false);
+    else this.movement.fade(false);
   }
+
+  // The answer's slow parts are there.
+  completed({ figure, alt, late, failed, ...words }) {
+    if ((failed || this.data.whole) && !late) return this.tell?.again(); // all that shows it is to be told
+    if (this.movement.last) return;
+    this.whole = figure;
+    this.told = null; // the server's next figure is another
+    this.data = { ...this.data, words, late: late ? this.data.late : "" };
+    this.plot.setAttribute("aria-label", alt);
+    this.fitIn();
+    this.settle();
+  }
+
+  // --- its size -----------------------------------------------------------------------------------------------------
 
   // What is to be drawn, as it is at this width and this height of the screen.
   fitIn() {
@@ -80,6 +103,24 @@ class MountedChart {
     Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : usual) });
   }
 
+  resize() {
+    const width = Math.round(this.plot.clientWidth);
+    if (!this.shown || !width || width === this.width) return;
+    this.width = width;
+    clearTimeout(this.resizing);
+    this.resizing = setTimeout(() => this.resized(), 60);
+  }
+
+  // To another size; drawn anew where names go below the plot or come back.
+  resized() {
+    if (!this.plot.isConnected || !this.shown) return;
+    this.fitIn();
+    if (this.figure === this.shown) this.plotter.resize();
+    else this.again({ own: true });
+  }
+
+  // --- what stands on it --------------------------------------------------------------------------------------------
+
   // Draw what the server says; the last of it always. By hand where that can be, and then Plotly may wait: it takes
   // long, and only who looks closely needs what it knows of each point.
   settle() {
@@ -93,7 +134,15 @@ class MountedChart {
   plotted() {
     clearTimeout(this.waits);
     this.waits = null;
-    this.inTurn(() => this.draw());
+    this.plotter.inTurn(() => this.draw());
+  }
+
+  // The same figure otherwise: on its own axes, or with other curves hidden.
+  again({ own = false } = {}) {
+    if (!this.shown) return;
+    if (own) this.hand.axes = null;
+    this.stale = true;
+    this.settle();
   }
 
   // Whether the answer is on the chart already, drawn by hand.
@@ -106,30 +155,6 @@ class MountedChart {
     return true;
   }
 
-  // This answer is on the chart.
-  stands(figure) {
-    if (!this.moving) this.behind(false);
-    if (figure !== this.shown) this.plot.dataset.answers = Number(this.plot.dataset.answers ?? 0) + 1; // for who looks on
-    this.shown = figure;
-    this.tokens = this.data.frames;
-    this.seen = this.data.seen;
-    this.late.ask(this.data.at, this.data.late);
-    if (!this.moving && !this.data.late) this.frames.go();
-  }
-
-  // The same figure otherwise: on its own axes, or with other curves hidden.
-  again({ own = false } = {}) {
-    if (!this.shown) return;
-    if (own) this.hand.axes = null;
-    this.stale = true;
-    this.settle();
-  }
-
-  // One drawing after the other: Plotly mixes up two at a time.
-  inTurn(work) {
-    this.drawn = this.drawn.then(work).catch((error) => this.failed(error));
-  }
-
   async draw() {
     if (!this.wanted) return; // forgotten meanwhile
     if ((this.shown === this.wanted && !this.stale && !this.hand.away) || !this.plot.isConnected) {
@@ -138,18 +163,22 @@ class MountedChart {
     }
     const figure = this.wanted;
     this.stale = false;
-    this.library = await plotly();
     if (!this.hand) this.begin();
     const axes = this.follows() ? this.hand.axesFor(figure.layout) : axesOf(figure.layout);
-    await this.react(placed(figure, axes, this.names.hidden));
+    await this.plotter.draw(placed(figure, axes, this.names.hidden));
     this.hand.rest(axes);
     this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     this.stands(figure);
     this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
-    this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
-    this.follow();
+    counted(this.plot, "drawn");
+    this.movement.follow();
+  }
+
+  begin() {
+    this.plot.replaceChildren(); // of an error
+    this.hand = new Hand(this.plot, this.plotter, { hidden: this.names.hidden, moving: () => this.movement.last });
   }
 
   // What stands around the drawing.
@@ -162,14 +191,15 @@ class MountedChart {
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
   }
 
-  begin() {
-    this.plot.replaceChildren(); // of an error
-    this.hand = new Hand(this.plot, {
-      react: (other) => this.react(other),
-      inTurn: (work) => this.inTurn(work),
-      hidden: this.names.hidden,
-      moving: () => Boolean(this.moving),
-    });
+  // This answer is on the chart.
+  stands(figure) {
+    if (!this.movement.last) this.movement.fade(false);
+    if (figure !== this.shown) counted(this.plot, "answers");
+    this.shown = figure;
+    this.tokens = this.data.frames;
+    this.seen = this.data.seen;
+    this.late.ask(this.data.at, this.data.late);
+    if (!this.movement.last && !this.data.late) this.frames.go();
   }
 
   // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
@@ -180,19 +210,6 @@ class MountedChart {
     // Nothing moved but a slow part that came: axes that were the figure's own stay its own.
     if (this.shown && this.seen === this.data.seen && now.every(same) && this.hand.home(this.shown.layout)) return false;
     return now.some(same);
-  }
-
-  async react({ data, layout }) {
-    const { width, ...rest } = structuredClone(layout); // Plotly writes a visitor's zoom into it
-    this.turn = (this.turn ?? 0) + 1;
-    // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
-    const whole = { ...themed(this.plot, rest), uirevision: this.turn, autosize: true };
-    const told = () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption });
-    await this.library.react(this.plot, data, whole, configured(this.library, this.plot, this.data.config, told));
-    if (this.heard) return;
-    this.heard = true;
-    this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
-    this.plot.on("plotly_relayout", () => this.offerFit());
   }
 
   offerFit() {
@@ -207,27 +224,10 @@ class MountedChart {
   }
 
   forget() {
-    this.library?.purge(this.plot);
+    this.plotter.purge();
     this.hand?.end();
     this.told = this.wanted = this.shown = this.hand = this.tokens = null;
-    this.heard = false;
     this.fit.hidden = true;
-  }
-
-  resize() {
-    const width = Math.round(this.plot.clientWidth);
-    if (!this.shown || !width || width === this.width) return;
-    this.width = width;
-    clearTimeout(this.resizing);
-    this.resizing = setTimeout(() => this.resized(), 60);
-  }
-
-  // To another size; drawn anew where names go below the plot or come back.
-  resized() {
-    if (!this.plot.isConnected || !this.shown) return;
-    this.fitIn();
-    if (this.figure === this.shown) this.library.Plots.resize(this.plot);
-    else this.again({ own: true });
   }
 
   // --- a control moves ------------------------------------------------------------------------------------------------
@@ -241,50 +241,20 @@ class MountedChart {
     this.tell.entries(this.entries);
   }
 
-  // The answer's slow parts are there.
-  completed({ figure, alt, late, failed, ...words }) {
-    if ((failed || this.data.whole) && !late) return this.tell?.again(); // all that shows it is to be told
-    if (this.moving) return;
-    this.whole = figure;
-    this.told = null; // the server's next figure is another
-    this.data = { ...this.data, words, late: late ? this.data.late : "" };
-    this.plot.setAttribute("aria-label", alt);
-    this.fitIn();
-    this.settle();
-  }
-
   moved(move) {
-    if (!this.frames.has(move.field) || !this.shown) return;
-    if (move.phase === "away") return this.frames.away(move.field);
-    if (move.phase === "enter") this.frames.rest();
-    else this.frames.near(move);
-    if (move.phase === "near") return;
-    this.late.stop();
-    clearTimeout(this.waits); // another answer comes
-    this.moving = { ...move, entered: move.phase === "enter" ? move.n : 0 };
-    this.follow();
+    if (!this.frames.has(move.field) || !this.shown || !this.movement.step(move)) return;
+    this.late.stop(); // another answer comes
+    clearTimeout(this.waits);
   }
 
-  follow() {
-    if (!this.moving || this.asked) return;
-    this.asked = requestAnimationFrame(() => {
-      this.asked = null;
-      const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
-      this.behind(this.moving && !frame?.figure, frame?.why);
-      if (!frame?.figure || !this.hand) return;
-      const figure = this.fitting(frame.figure);
-      this.hand.show({ ...frame, figure }, () => this.frames.axes(this.moving.field, (other) => this.fitting(other)));
-      this.chips.show(figure);
-    });
+  showFrame(frame, field) {
+    if (!this.hand) return;
+    const figure = this.fitting(frame.figure);
+    this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
+    this.chips.show(figure);
   }
 
-  // What is seen belongs to another value than the control's: it fades until it is new.
-  // `why` says what it waits for, where that is more than a moment.
-  behind(behind, why = "") {
-    document.documentElement.toggleAttribute("data-dpviz-behind", Boolean(behind));
-    const words = behind ? why : "";
-    if (this.why.textContent !== words) this.why.textContent = words;
-  }
+  // --- coming and going -----------------------------------------------------------------------------------------------
 
   come(signal) {
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
@@ -300,7 +270,7 @@ class MountedChart {
 
   end() {
     clearTimeout(this.waits);
-    if (this.moving) this.behind(false);
+    if (this.movement.last) this.movement.fade(false);
     this.frames.stop();
     this.late.stop();
     this.forget();

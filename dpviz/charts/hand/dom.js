@@ -7,6 +7,11 @@ export function made(kind, className, parent, more = {}) {
   return element;
 }
 
+// How often something happened to an element, for who looks on.
+export function counted(element, name) {
+  element.dataset[name] = Number(element.dataset[name] ?? 0) + 1;
+}
+
 // What Streamlit mounts, one `Kind` an element: `adopt` is called with all that it tells, now and at every change.
 // It may take a component away and put it back at once, and may end an earlier mount after a later one began: `come` is
 // called with a signal that ends what it listens to, `gone` once nothing is mounted any more.

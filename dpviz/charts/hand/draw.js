@@ -3,6 +3,7 @@
 // they glide: Plotly draws them when the hand rests.
 
 import { axesOf, blended, following, kept, placed, sameKinds, sameQuantities, sameRange, sameView, Scale } from "./axes.js";
+import { counted } from "./dom.js";
 import { head, Over, svg } from "./over.js";
 
 const FAR = 4000; // pixels beyond which nothing is drawn
@@ -10,10 +11,9 @@ const GLIDE = 180; // ms from one range to the next
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Hand {
-  // `react` is Plotly's, for this chart; `inTurn` does one thing after the other; `hidden`: names of curves that are
-  // not shown; `moving` says whether a hand moves a control.
-  constructor(plot, { react, inTurn, hidden, moving }) {
-    Object.assign(this, { plot, react, inTurn, hidden });
+  // `hidden`: names of curves that are not shown; `moving` says whether a hand moves a control.
+  constructor(plot, plotter, { hidden, moving }) {
+    Object.assign(this, { plot, plotter, hidden });
     // An answer to a place where the hand was before comes through Streamlit, which writes its words over newer ones.
     // They are put right before the next frame: two charts that write in one place never keep the browser busy.
     this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.said)));
@@ -72,7 +72,7 @@ export class Hand {
     if (!frame.figure) return;
     this.away = true;
     if (!this.byHand(frame, (own) => following(this.axes, own, others))) return this.redraw(frame);
-    this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
+    counted(this.plot, "frames");
   }
 
   // What the server says, at once: Plotly, which takes longer, draws it later. Whether it could be drawn by hand.
@@ -220,15 +220,15 @@ export class Hand {
   // What cannot be moved by hand is drawn by Plotly, as often as it keeps up.
   redraw(frame) {
     this.waiting = frame;
-    this.inTurn(async () => {
+    this.plotter.inTurn(async () => {
       const next = this.waiting;
       if (!next) return; // a later frame was drawn, or the server's figure is
       this.waiting = null;
       const axes = this.axesFor(next.figure.layout);
-      await this.react(placed(next.figure, axes, this.hidden));
+      await this.plotter.draw(placed(next.figure, axes, this.hidden));
       this.uncover(axes);
       this.say(next);
-      this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
+      counted(this.plot, "frames");
     });
   }
 }

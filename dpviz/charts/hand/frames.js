@@ -67,50 +67,61 @@ export class Frames {
     if (this.wish?.field === field) this.wish = null;
   }
 
-  // In which order frames are to come: those around the hand first, then a coarse net over all, ever finer.
-  missing() {
-    const { field, at, stops, between, pace } = this.wish;
-    const kept = this.kept.get(this.tokens[field]) ?? new Map();
-    const turn = (k) => (Math.abs(k - at) <= NEAR[pace] ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
-    const order = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at) }));
-    order.sort((a, b) => a.turn - b.turn || a.off - b.off);
-    return [...between, ...order.map(({ text }) => text)].filter((text) => !kept.has(text));
+  // The next request, for so many frames at most; null where nothing is to be asked for.
+  next(count) {
+    if (this.paused || !this.wish) return null;
+    const { field, pace } = this.wish;
+    const token = this.tokens[field];
+    if (!token || this.gone.has(token)) return null;
+    const texts = order(this.wish).filter((text) => !this.kept.get(token)?.has(text)).slice(0, count);
+    return texts.length ? { token, field, texts, takes: TAKES[pace] } : null;
   }
 
   async fetchNext(count) {
-    const { field, pace } = (!this.paused && this.wish) || {};
-    const token = this.tokens[field];
-    const texts = token && !this.gone.has(token) ? this.missing().slice(0, count) : [];
-    if (!texts.length) return;
+    const request = this.next(count);
+    if (!request) return;
     const begun = performance.now();
     this.under = new AbortController();
     try {
-      const query = new URLSearchParams({ field, at: texts.join(",") });
-      const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, {
-        signal: this.under.signal,
-      });
-      if (reply.status === 404) this.gone.add(token);
-      if (!reply.ok) throw new Error(`frames: ${reply.status}`);
-      const { frames, columns } = await reply.json();
-      if (!this.kept.has(token)) this.kept.set(token, new Map());
-      const kept = this.kept.get(token);
-      for (const text of texts) {
-        const told = frames[text];
-        kept.set(text, told?.figure ? { ...told, figure: unpacked(told.figure, columns) } : told);
-      }
-      this.arrived(kept.size);
+      this.keep(request, await this.reply(request));
     } catch {
       setTimeout(() => this.under || this.fetchNext(FIRST), RETRY); // the server is gone or busy
       return;
     } finally {
       this.under = null;
     }
-    const each = (performance.now() - begun) / texts.length;
-    this.fetchNext(Math.min(Math.max(Math.round(TAKES[pace] / each), FIRST), MOST));
+    const each = (performance.now() - begun) / request.texts.length;
+    this.fetchNext(Math.min(Math.max(Math.round(request.takes / each), FIRST), MOST));
+  }
+
+  async reply({ token, field, texts }) {
+    const query = new URLSearchParams({ field, at: texts.join(",") });
+    const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal: this.under.signal });
+    if (reply.status === 404) this.gone.add(token);
+    if (!reply.ok) throw new Error(`frames: ${reply.status}`);
+    return reply.json();
+  }
+
+  keep({ token, texts }, { frames, columns }) {
+    if (!this.kept.has(token)) this.kept.set(token, new Map());
+    const kept = this.kept.get(token);
+    for (const text of texts) {
+      const frame = frames[text];
+      kept.set(text, frame?.figure ? { ...frame, figure: unpacked(frame.figure, columns) } : frame);
+    }
+    this.arrived(kept.size);
   }
 
   stop() {
     this.under?.abort();
     this.wish = null;
   }
+}
+
+// In which order frames are to come: those around the hand first, then a coarse net over all, ever finer.
+function order({ at, stops, between, pace }) {
+  const turn = (k) => (Math.abs(k - at) <= NEAR[pace] ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
+  const places = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at) }));
+  places.sort((a, b) => a.turn - b.turn || a.off - b.off);
+  return [...between, ...places.map(({ text }) => text)];
 }

@@ -10,41 +10,37 @@ export class Late {
   constructor(arrived, waiting) {
     Object.assign(this, { arrived, waiting });
     this.token = "";
-    this.under = null; // the request under way
   }
 
-  // What belongs to another answer is of no interest any more.
-  ask(address, token = "") {
+  // Part after part; what belongs to another answer is of no interest any more.
+  async ask(address, token = "") {
     if (token === this.token) return;
     this.stop();
+    if (!token) return;
     this.token = token;
-    this.waiting(Boolean(token));
-    if (token) this.fetch(`${location.origin}${address}/late/${token}`);
+    this.waiting(true);
+    const { signal } = (this.under = new AbortController());
+    let wait = 0; // ms until it is asked for again, null if it is not
+    while (wait !== null) {
+      if (wait) await new Promise((resolve) => setTimeout(resolve, wait));
+      wait = await this.part(`${location.origin}${address}/late/${token}`, signal).catch(() => RETRY); // gone or busy
+      if (signal.aborted) return;
+    }
+    this.waiting(false);
   }
 
-  async fetch(address) {
-    const under = (this.under = new AbortController());
-    let again = 0; // ms until it is asked for again, none if it is not
-    try {
-      const reply = await fetch(address, { signal: under.signal });
-      if (reply.status === 200) {
-        const { figure, columns, ...told } = await reply.json();
-        if (under.signal.aborted) return;
-        again = told.late ? 1 : 0;
-        this.arrived({ ...told, figure: figure && unpacked(figure, columns) }); // none where something failed
-      } else again = reply.status === 204 ? 1 : reply.status === 404 ? 0 : RETRY;
-    } catch {
-      again = RETRY; // the server is gone or busy
-    }
-    if (under.signal.aborted) return;
-    this.under = null;
-    if (!again) return this.waiting(false);
-    setTimeout(() => this.token && !this.under && address.endsWith(this.token) && this.fetch(address), again);
+  async part(address, signal) {
+    const reply = await fetch(address, { signal });
+    if (reply.status === 204) return 1;
+    if (reply.status === 404) return null;
+    if (reply.status !== 200) return RETRY;
+    const { figure, columns, ...told } = await reply.json();
+    if (!signal.aborted) this.arrived({ ...told, figure: figure && unpacked(figure, columns) }); // none where something failed
+    return told.late ? 1 : null;
   }
 
   stop() {
     this.under?.abort();
-    this.under = null;
     this.token = "";
     this.waiting(false);
   }

@@ -1,0 +1,57 @@
+// When a control's entry is sent. A movement is sent once the hand rests, and before whatever is done next.
+
+const REST = 180; // ms without a movement after which it is sent
+
+let waiting = 0;
+function pending(change) {
+  waiting += change;
+  document.documentElement.toggleAttribute("data-dpviz-pending", waiting > 0);
+}
+
+export class Entry {
+  // `send` gets {text, exact, n}: see `now`.
+  constructor(send) {
+    this.send = send;
+    this.n = 0; // of the last that was sent: its time, and larger than the one before
+    this.timer = null; // a movement that is still to be sent
+    this.flush = this.flush.bind(this);
+  }
+
+  // Whether the server may not know the last one: it told what it had seen.
+  ahead(seen) {
+    return seen < this.n || this.timer !== null;
+  }
+
+  // `held`: a pointer still holds the thumb.
+  later(text, held) {
+    this.text = text;
+    if (this.timer !== null) clearTimeout(this.timer);
+    else {
+      pending(1);
+      document.addEventListener("pointerdown", this.flush, true); // whatever is clicked next comes after this entry
+      document.addEventListener("dpviz-flush", this.flush);
+    }
+    this.timer = setTimeout(this.flush, held ? 2 * REST : REST);
+  }
+
+  // `exact`: the slider or a choice wrote the text. What a person typed may have a decimal comma.
+  now(text, { exact = true } = {}) {
+    this.forget();
+    this.n = Math.max(Date.now(), this.n + 1);
+    this.send({ text, exact, n: this.n });
+  }
+
+  // What waits is sent at once.
+  flush() {
+    if (this.timer !== null) this.now(this.text);
+  }
+
+  forget() {
+    if (this.timer === null) return;
+    clearTimeout(this.timer);
+    this.timer = null;
+    pending(-1);
+    document.removeEventListener("pointerdown", this.flush, true);
+    document.removeEventListener("dpviz-flush", this.flush);
+  }
+}

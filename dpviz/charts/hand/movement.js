@@ -1,0 +1,49 @@
+// The value under the finger, from a control's first movement until the server has answered its entry. The chart shows
+// what is ahead of the server; what belongs to another value fades.
+
+export class Movement {
+  // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one.
+  constructor(why, frames, show) {
+    Object.assign(this, { why, frames, show });
+    this.last = null; // the last step of the movement under way, if there is one
+  }
+
+  // A control's announcement: see `NumberControl.announce`. Whether it moved or was entered.
+  step(move) {
+    const { field, phase } = move;
+    if (phase === "away") this.frames.away(field);
+    else if (phase === "enter") this.frames.rest();
+    else this.frames.near(move);
+    if (phase === "near" || phase === "away") return false;
+    this.last = move;
+    this.follow();
+    return true;
+  }
+
+  // Whether it is ahead of an answer that knows the entries up to `seen`: then another one will come. Else it is over.
+  ahead(seen) {
+    if (this.last && (this.last.phase !== "enter" || seen < this.last.n)) return true;
+    this.last = null;
+    return false;
+  }
+
+  // Shows the frame of this moment, if it is there, once before the next painting.
+  follow() {
+    if (!this.last || this.next) return;
+    this.next = requestAnimationFrame(() => {
+      this.next = null;
+      if (!this.last) return this.fade(false);
+      const { field, text } = this.last;
+      const frame = this.frames.at(field, text);
+      this.fade(!frame?.figure, frame?.why);
+      if (frame?.figure) this.show(frame, field);
+    });
+  }
+
+  // `why` says what the page waits for, where that is more than a moment.
+  fade(faded, why = "") {
+    document.documentElement.toggleAttribute("data-dpviz-behind", faded);
+    const words = faded ? why : "";
+    if (this.why.textContent !== words) this.why.textContent = words;
+  }
+}

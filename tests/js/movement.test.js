@@ -1,0 +1,61 @@
+// A movement from the hand to the server's answer: when its entry is sent, what is drawn meanwhile, and what fades.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Entry } from "./entry.js";
+import { Movement } from "./movement.js";
+
+const page = new Set(); // attributes of the page
+globalThis.document = Object.assign(new EventTarget(), {
+  documentElement: { toggleAttribute: (name, there) => (there ? page.add(name) : page.delete(name)) },
+});
+globalThis.requestAnimationFrame = (draw) => setTimeout(draw);
+
+test("an entry is sent once the hand rests, or before what is done next; the last of it alone", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1000 });
+  const sent = [];
+  const entry = new Entry((one) => sent.push(one));
+  for (const text of ["2", "3"]) entry.later(text, false);
+  assert.ok(page.has("data-dpviz-pending"));
+  assert.ok(entry.ahead(5000), "no answer knows what is still to be sent");
+  t.mock.timers.tick(180);
+  assert.deepEqual(sent, [{ text: "3", exact: true, n: 1180 }]);
+  assert.ok(!page.has("data-dpviz-pending"));
+  assert.deepEqual([1179, 1180].map((seen) => entry.ahead(seen)), [true, false]);
+  entry.later("4", true);
+  document.dispatchEvent(new Event("pointerdown"));
+  entry.now("5", { exact: false });
+  t.mock.timers.tick(5000);
+  assert.deepEqual(sent.slice(1).map(({ text, exact, n }) => [text, exact, n]), [["4", true, 1181], ["5", false, 1182]]);
+});
+
+test("a frame is shown once a painting; what is not there fades until the answer to the entry", async () => {
+  const asked = [];
+  const ask = (kind) => (what) => asked.push([kind, what?.field ?? what]);
+  const frame = { figure: {} };
+  const there = { 2: frame, 3: frame, 5: { why: "a sample has to be measured first" } };
+  const frames = { near: ask("near"), rest: ask("rest"), away: ask("away"), at: (field, text) => there[text] };
+  const shown = [];
+  const why = { textContent: "" };
+  const movement = new Movement(why, frames, (one, field) => shown.push([one, field]));
+  const step = (phase, text, n = 7) => movement.step({ field: "sigma", phase, text, n });
+  const painted = () => new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual([step("near", "1"), step("away", "1"), movement.ahead(0)], [false, false, false]);
+  for (const text of ["2", "3"]) assert.ok(step("move", text));
+  await painted();
+  assert.deepEqual(shown, [[frame, "sigma"]]);
+  assert.ok(!page.has("data-dpviz-behind"));
+  for (const [text, words] of [["4", ""], ["5", there[5].why]]) {
+    step("move", text);
+    await painted();
+    assert.ok(page.has("data-dpviz-behind"));
+    assert.equal(why.textContent, words);
+  }
+  assert.ok(movement.ahead(100), "its entry is still to come");
+  step("enter", "2");
+  await painted();
+  assert.ok(!page.has("data-dpviz-behind"));
+  assert.deepEqual([movement.ahead(6), movement.ahead(7), movement.last], [true, false, null]);
+  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", "near", "near", "near", "near", "rest"]);
+});
