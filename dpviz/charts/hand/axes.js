@@ -151,8 +151,8 @@ function region(trace, { own, held }) {
 }
 
 // The names at the ends of hidden curves stay, so that a click brings them back.
-function fadedNames({ annotations, meta }, hidden, told = meta?.ends) {
+function fadedNames({ annotations, meta }, hidden, lineEnds = meta?.ends) {
   if (!hidden.size) return annotations;
   let i = 0;
-  return annotations.map((note) => (note.name === "end" && hidden.has(told[i++]?.line) ? { ...note, opacity: 0.4 } : note));
+  return annotations.map((note) => (note.name === "end" && hidden.has(lineEnds[i++]?.line) ? { ...note, opacity: 0.4 } : note));
 }

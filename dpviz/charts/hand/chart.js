@@ -44,7 +44,7 @@ class MountedChart {
     this.frames = new Frames(arrived, given);
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
     const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
-    this.late = new Late((told) => this.completed(told), waiting);
+    this.late = new Late((parts) => this.completed(parts), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
@@ -55,9 +55,9 @@ class MountedChart {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
     this.plot.setAttribute("aria-label", data.alt);
     this.frames.offer(data.at, data.frames);
-    const told = JSON.stringify([data.figure, data.columns]);
-    if (told !== this.told) this.whole = unpacked(data.figure, data.columns);
-    this.told = told;
+    const source = JSON.stringify([data.figure, data.columns]);
+    if (source !== this.source) this.whole = unpacked(data.figure, data.columns);
+    this.source = source;
     this.data = data;
     this.fitIn();
     for (const [field, says] of Object.entries(data.controls ?? {})) {
@@ -73,7 +73,7 @@ class MountedChart {
     if ((failed || this.data.whole) && !late) return this.tell?.again(); // all that shows it is to be told
     if (this.movement.last) return;
     this.whole = figure;
-    this.told = null; // the server's next figure is another
+    this.source = null; // the server's next figure is another
     this.data = { ...this.data, words, late: late ? this.data.late : "" };
     this.plot.setAttribute("aria-label", alt);
     this.fitIn();
@@ -226,7 +226,7 @@ class MountedChart {
   forget() {
     this.plotter.purge();
     this.hand?.end();
-    this.told = this.wanted = this.shown = this.hand = this.tokens = null;
+    this.source = this.wanted = this.shown = this.hand = this.tokens = null;
     this.fit.hidden = true;
   }
 

@@ -15,13 +15,13 @@ export async function loadPacked(id) {
 const KINDS = { u1: Uint8Array, u2: Uint16Array, f4: Float32Array, f8: Float64Array };
 
 export function unpacked(figure, columns) {
-  const found = new Map();
+  const byName = new Map();
   const column = (name) => {
-    if (!found.has(name)) {
+    if (!byName.has(name)) {
       const bytes = Uint8Array.from(atob(columns[name]), (c) => c.charCodeAt(0));
-      found.set(name, new KINDS[name.slice(0, 2)](bytes.buffer));
+      byName.set(name, new KINDS[name.slice(0, 2)](bytes.buffer));
     }
-    return found.get(name);
+    return byName.get(name);
   };
   const data = figure.data.map((trace) => {
     const own = { ...trace };

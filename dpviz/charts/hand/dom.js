@@ -16,14 +16,14 @@ export function counted(element, name) {
 // It may take a component away and put it back at once, and may end an earlier mount after a later one began: `come` is
 // called with a signal that ends what it listens to, `gone` once nothing is mounted any more.
 export function mounting(name, Kind) {
-  return (told) => {
-    const component = (told.parentElement[name] ??= new Kind(told.parentElement, told.data));
+  return (props) => {
+    const component = (props.parentElement[name] ??= new Kind(props.parentElement, props.data));
     if (!component.here) {
       component.here = new AbortController();
       component.come(component.here.signal);
     }
     const mount = (component.mount = {});
-    component.adopt(told);
+    component.adopt(props);
     return () => {
       if (component.mount !== mount || !component.here) return;
       component.here.abort();

@@ -16,7 +16,7 @@ export class Hand {
     Object.assign(this, { plot, plotter, hidden });
     // An answer to a place where the hand was before comes through Streamlit, which writes its words over newer ones.
     // They are put right before the next frame: two charts that write in one place never keep the browser busy.
-    this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.said)));
+    this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.words)));
     this.away = false; // whether a frame is shown: what the server said is not
     this.over = null; // what lies over the chart while the hand moves
     this.axes = null; // that hold, or to which the chart glides
@@ -114,7 +114,7 @@ export class Hand {
 
   // The headline, the metrics and the notes.
   say(words) {
-    const { headline, strip, notes } = (this.said = words);
+    const { headline, strip, notes } = (this.words = words);
     this.overwritten.disconnect(); // what is written here is not what it watches for
     const main = this.plot.closest('[data-testid="stMain"]') ?? document;
     const shown = main.querySelector(".dpviz-headline");

@@ -4,22 +4,22 @@ const [GAP, TALL] = [17, 33]; // pixels from one name to the next: of one line, 
 const LEAD = 16; // pixels from a line's end to its name
 const RISE = 11; // pixels that a name within the plot stands above its line's end
 
-// `told`: the figure's `meta.ends`; `inner`: the plot's height in pixels.
-// Returned in the order of `told`, as annotations.
-export function ends(told, { own, held }, inner) {
-  const found = told.map((end) => {
+// `lineEnds`: the figure's `meta.ends`; `inner`: the plot's height in pixels.
+// Returned in the order of `lineEnds`, as annotations.
+export function ends(lineEnds, { own, held }, inner) {
+  const names = lineEnds.map((end) => {
     const reach = inner * (1 - held.y.of(end.y));
     const last = own.x.of(end.x) >= 1 - 1e-9; // beyond it there is nothing that the name could cover
     return { ...end, reach, last, across: held.x.of(end.x), wanted: Math.min(Math.max(reach, 0), inner) - (last ? 0 : RISE) };
   });
-  const order = [...found].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
+  const order = [...names].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
   for (const last of [true, false]) {
     const chosen = order.filter((end) => end.last === last);
     const [gap, air] = chosen.some((end) => end.text.includes("<br>")) ? [TALL, 12] : [GAP, 4];
     const places = pushedApart(chosen.map((end) => end.wanted), gap, air, inner - air);
     chosen.forEach((end, i) => (end.place = places[i]));
   }
-  return found.map((end) => note(end, held, inner));
+  return names.map((end) => note(end, held, inner));
 }
 
 function note({ text, x, y, size, hair, reach, last, across, place }, held, inner) {

@@ -7,15 +7,15 @@ const FOOT = { size: 11, line: 15 };
 const SIDE = 10; // pixels beside the words
 const [INK, GROUND] = ["#22211f", "#ffffff"]; // on paper, whatever the page's theme
 
-// The button of Plotly's bar in place of its own, which knows the chart alone. `told()`: figure, headline, caption and
-// the family of the page's type.
-export function camera(library, told, options) {
+// The button of Plotly's bar in place of its own, which knows the chart alone. `content()`: figure, headline, caption
+// and the family of the page's type.
+export function camera(library, content, options) {
   return {
     name: "dpvizImage",
     title: `Download the chart with its settings as ${options.format.toUpperCase()}`,
     icon: library.Icons.camera,
     click: async (plot) => {
-      const figure = pictured(told(), plot.clientWidth);
+      const figure = pictured(content(), plot.clientWidth);
       const { format, filename, scale } = options;
       const { width, height } = figure.layout;
       const address = await library.toImage(figure, { format: "svg", width, height });

@@ -34,9 +34,9 @@ export class Late {
     if (reply.status === 204) return 1;
     if (reply.status === 404) return null;
     if (reply.status !== 200) return RETRY;
-    const { figure, columns, ...told } = await reply.json();
-    if (!signal.aborted) this.arrived({ ...told, figure: figure && unpacked(figure, columns) }); // none where something failed
-    return told.late ? 1 : null;
+    const { figure, columns, ...words } = await reply.json();
+    if (!signal.aborted) this.arrived({ ...words, figure: figure && unpacked(figure, columns) }); // none where something failed
+    return words.late ? 1 : null;
   }
 
   stop() {

@@ -55,9 +55,9 @@ export class Chips {
 
   show({ layout }) {
     const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
-    const told = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
-    if (told === this.told) return;
-    this.told = told;
+    const content = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
+    if (content === this.content) return;
+    this.content = content;
     this.list.replaceChildren();
     for (const { line, text } of ends) {
       const chip = made("button", "", made("li", "", this.list), { type: "button" });

@@ -9,15 +9,15 @@ const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its 
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
-const known = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
+const cache = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
 
 export function narrowed(figure, plot) {
   const width = plot.clientWidth;
   const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
-  const found = known.get(figure);
-  if (found?.width === width && found.most === most) return found.figure;
+  const before = cache.get(figure);
+  if (before?.width === width && before.most === most) return before.figure;
   const made = { data: figure.data, layout: narrowLayout(figure.layout, width, most) };
-  known.set(figure, { width, most, figure: made });
+  cache.set(figure, { width, most, figure: made });
   return made;
 }
 
@@ -63,7 +63,7 @@ function thinned({ ticktext, tickvals }, inner) {
 
 function inTwoLines(text) {
   const middle = text.length / 2;
-  const spaces = [...text.matchAll(/ /g)].map((found) => found.index);
+  const spaces = [...text.matchAll(/ /g)].map((match) => match.index);
   const at = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))[0];
   return at === undefined ? text : `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
 }

@@ -72,8 +72,8 @@ class NumberControl {
     const focused = [...this.below.querySelectorAll(".offers button")].indexOf(document.activeElement);
     this.below.replaceChildren();
     if (wrong) {
-      const told = made("div", "dpviz-problem", this.below, { textContent: `${wrong} The last good value is used.` });
-      told.setAttribute("role", "alert");
+      const problem = made("div", "dpviz-problem", this.below, { textContent: `${wrong} The last good value is used.` });
+      problem.setAttribute("role", "alert");
     } else if (ends.some(Boolean)) {
       const line = made("div", "dpviz-ends", this.below);
       for (const end of ends) made("span", "", line, { textContent: end });

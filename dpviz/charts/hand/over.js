@@ -80,10 +80,10 @@ export class Over {
   // The k-th of the elements shows the k-th of these; what did not change is left alone.
   put(kind, wanted, another, set) {
     const drawn = this.drawn[kind];
-    wanted.forEach((told, k) => {
-      drawn[k] ??= { element: another(), told: {} };
-      set(drawn[k].element, told, drawn[k].told);
-      drawn[k].told = told;
+    wanted.forEach((item, k) => {
+      drawn[k] ??= { element: another(), item: {} };
+      set(drawn[k].element, item, drawn[k].item);
+      drawn[k].item = item;
     });
     for (const { element } of drawn.splice(wanted.length)) element.remove();
   }
