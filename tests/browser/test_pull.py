@@ -1,8 +1,4 @@
-"""A slider pulled from end to end.
-
-At every frame each number keeps its name, moves the right way and never jumps; and nothing moves under the finger: the
-chart and every control keep their places while words change.
-"""
+"""A slider pulled from end to end: at every frame each number keeps its name, moves the right way and never jumps."""
 
 from __future__ import annotations
 
@@ -13,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Page
 
-from tests.browser.driver import open_page, slider, track, wait_idle
+from tests.browser.driver import no_traceback, open_page, wait_idle
+from tests.browser.test_hand import slider
 
 # What stands on the page at every animation frame, where it belongs to the value of the field and is not faded.
 RECORD = """
@@ -32,30 +29,6 @@ field => {
       pulled.set(told, (pulled.get(told) ?? 0) + 1);
     }
     window.pulling = requestAnimationFrame(look);
-  };
-  look();
-}
-"""
-# Where the chart and each number's control stand, at every animation frame: how far each was from its first place, in
-# pixels, at most; and how far the headline's words ever stood out of its place.
-STILL = """
-() => {
-  const things = [...document.querySelectorAll('.dpviz-chart, .dpviz-number')];
-  const top = (thing) => thing.getBoundingClientRect().top;
-  const name = (thing) => thing.dataset.field ?? 'chart';
-  const first = new Map(things.map((thing) => [name(thing), top(thing)]));
-  const still = (window.still = {moved: {}, beyond: 0, frames: 0});
-  const look = () => {
-    for (const thing of document.querySelectorAll('.dpviz-chart, .dpviz-number')) {
-      const before = first.get(name(thing));
-      if (before === undefined) continue;
-      const by = Math.abs(top(thing) - before);
-      if (by > 1) still.moved[name(thing)] = Math.max(still.moved[name(thing)] ?? 0, by);
-    }
-    const head = document.querySelector('.dpviz-headline');
-    still.beyond = Math.max(still.beyond, head.scrollHeight - head.clientHeight);
-    still.frames += 1;
-    if (still === window.still) requestAnimationFrame(look);
   };
   look();
 }
@@ -89,36 +62,37 @@ def skeleton(text: str) -> str:
 
 
 def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:
-    """Pull a slider from its left to its right end; what was seen, a place after the other, and the page at rest.
-
-    On a slow machine the hand rests so long that entries are answered on the way. Their slow parts are not asked for:
-    the last entry's would wait for all of them.
-    """
-    slow: list[Route] = []
-    page.route("**/late/**", lambda route: slow.append(route))
-    slider(page, field).hover()
-    page.mouse.move(*track(page, field)[0])
+    """Pull a slider from its left to its right end; what was seen, a place after the other, and the page at rest."""
+    handle = slider(page, field)
+    handle.hover()
+    box = handle.bounding_box()
+    assert box is not None
+    share = float(handle.input_value()) / float(handle.get_attribute("max") or 1)
+    left, across, y = box["x"] + 8, box["width"] - 16, box["y"] + box["height"] / 2
+    page.mouse.move(left + share * across, y)
     page.mouse.down()
-    way = track(page, field, *(place / places for place in range(places + 1)))
-    page.mouse.move(*way[0], steps=4)
+    page.mouse.move(left, y, steps=4)
     page.wait_for_function(CLEAR)
     page.evaluate(RECORD, field)
-    for place in way:
-        page.mouse.move(*place)
+    for place in range(places + 1):
+        page.mouse.move(left + across * place / places, y)
         page.wait_for_timeout(50)
         page.wait_for_function(CLEAR)
     page.wait_for_timeout(100)
     page.evaluate("() => cancelAnimationFrame(window.pulling)")
     # Of each place the last: for one animation frame the words are those of the place before.
     last = {one["value"]: one for one in map(json.loads, page.evaluate("() => [...pulled.keys()]"))}
-    page.unroute("**/late/**")
-    for route in slow:
-        route.continue_()
     page.mouse.up()
     wait_idle(page, settle_ms=700)
     page.evaluate(RECORD, field)
     page.evaluate("() => cancelAnimationFrame(window.pulling)")
     return [*last.values(), json.loads(page.evaluate("() => [...pulled.keys()]")[-1])]
+
+
+def direction(field: str, name: str) -> int:
+    """Which way a metric moves with a field."""
+    kind = "Bayesian" if "Bayesian" in name else "attack" if "attack" in name else "ε"
+    return MOVES[field][kind]
 
 
 @pytest.mark.parametrize("field", MOVES)
@@ -127,6 +101,7 @@ def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:
 def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, field: str, places: int) -> None:
     open_page(page, "compose", v=2, units="mechanism")
     *moving, settled = pull(page, field, places)
+    no_traceback(page)
     assert len({one["value"] for one in moving}) > places // 2
     assert len({skeleton(one["headline"]) for one in [*moving, settled]}) == 1
     assert len({tuple(name for name, _ in one["metrics"]) for one in [*moving, settled]}) == 1
@@ -134,43 +109,8 @@ def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, fi
         values = [number(one["metrics"][k][1]) for one in moving]
         values = [value for value in values if not math.isnan(value)]  # what cannot be there in time stays away
         assert values, name
-        way = MOVES[field]["Bayesian" if "Bayesian" in name else "attack" if "attack" in name else "ε"]
+        way = direction(field, name)
         for before, after in zip(values, values[1:], strict=False):
             assert way * (after - before) >= 0.0, (name, before, after)
             assert max(after, before) <= LARGEST_STEP * min(after, before) or places < 100, (name, before, after)
         assert values[-1] / TIGHTER <= number(settled["metrics"][k][1]) <= values[-1], (name, values[-1], settled)
-
-
-@pytest.mark.parametrize(
-    ("address", "fields"),
-    [
-        ("compose", ("sigma", "epochs", "quantile")),
-        ("noise", ("target",)),
-        ("attack", ("aeps", "aprior")),
-        ("langevin", ("leta", "lsteps")),
-        ("budget", ("sigma",)),
-        ("orders", ("sigma",)),
-    ],
-)
-@pytest.mark.sweep
-def test_chart_and_controls_keep_their_places_under_the_finger(
-    page: Page, address: str, fields: tuple[str, ...]
-) -> None:
-    open_page(page, address)
-    for field in fields:
-        slider(page, field).evaluate("slider => slider.scrollIntoView({block: 'center'})")
-        page.evaluate(STILL)
-        way = track(page, field, *(place / 30 for place in range(31)))
-        page.mouse.move(*way[0])
-        page.wait_for_timeout(300)
-        page.mouse.down()
-        for place in way:
-            page.mouse.move(*place)
-            page.wait_for_timeout(40)
-        page.mouse.up()
-        page.wait_for_timeout(2_000)  # its answer; what is slow at such a value comes later
-        found = page.evaluate("still")
-        assert found["frames"] > 20
-        assert found["moved"] == {}, f"{address} {field}"
-        assert found["beyond"] <= 1, "the headline's words stay in their place"
-    assert page.locator(".dpviz-headline").count() == 1

@@ -1,0 +1,79 @@
+"""Nothing moves under the finger: the chart and every control keep their places while words change."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.driver import main_area, no_traceback, open_page
+from tests.browser.test_hand import slider
+
+# Where the chart and each number's control stand, at every animation frame: how far each was from its first place, in
+# pixels, at most; and how far the headline's words ever stood out of its place.
+WATCH = """
+() => {
+  const things = [...document.querySelectorAll('.dpviz-chart, .dpviz-number')];
+  const top = (thing) => thing.getBoundingClientRect().top;
+  const name = (thing) => thing.dataset.field ?? 'chart';
+  const first = new Map(things.map((thing) => [name(thing), top(thing)]));
+  const still = (window.still = {moved: {}, beyond: 0, frames: 0});
+  const look = () => {
+    for (const thing of document.querySelectorAll('.dpviz-chart, .dpviz-number')) {
+      const before = first.get(name(thing));
+      if (before === undefined) continue;
+      const by = Math.abs(top(thing) - before);
+      if (by > 1) still.moved[name(thing)] = Math.max(still.moved[name(thing)] ?? 0, by);
+    }
+    const head = document.querySelector('.dpviz-headline');
+    still.beyond = Math.max(still.beyond, head.scrollHeight - head.clientHeight);
+    still.frames += 1;
+    if (still === window.still) requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+
+
+def pull(page: Page, field: str) -> None:
+    """The thumb from one end of the slider to the other, and let go."""
+    handle = slider(page, field)
+    handle.evaluate("slider => slider.scrollIntoView({block: 'center'})")
+    page.evaluate(WATCH)
+    box = handle.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 10, y)
+    page.wait_for_timeout(300)
+    page.mouse.down()
+    for part in range(31):
+        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * part / 30, y)
+        page.wait_for_timeout(40)
+    page.mouse.up()
+    page.wait_for_timeout(2_000)  # its answer; what is slow at such a value comes later
+
+
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [
+        ("compose", ("sigma", "epochs", "quantile")),
+        ("noise", ("target",)),
+        ("attack", ("aeps", "aprior")),
+        ("langevin", ("leta", "lsteps")),
+        ("budget", ("sigma",)),
+        ("orders", ("sigma",)),
+    ],
+)
+@pytest.mark.sweep
+def test_chart_and_controls_keep_their_places_under_the_finger(
+    page: Page, address: str, fields: tuple[str, ...]
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    open_page(page, address)
+    no_traceback(page)
+    for field in fields:
+        pull(page, field)
+        found: dict[str, Any] = page.evaluate("still")
+        assert found["frames"] > 20
+        assert found["moved"] == {}, f"{address} {field}"
+        assert found["beyond"] <= 1, "the headline's words stay in their place"
+    assert main_area(page).locator(".dpviz-headline").count() == 1
