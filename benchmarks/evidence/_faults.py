@@ -609,13 +609,6 @@ FAULTS = (
         "tests/gradients/test_law_tight.py::test_more_cells_are_nested_about_the_same_value",
     ),
     Fault(
-        "a record's ε worked out again forget private counts",
-        "dpviz/training/accounts/live.py",
-        '            accounts.count(SampledGaussian(*event["mechanism"][:2]))',
-        "            pass",
-        "tests/training/test_accounting.py::test_recompute_notices_a_changed_record",
-    ),
-    Fault(
         "the Bayesian bound does not pay γ",
         "dpviz/training/accounts/bayesian.py",
         "self._per_order(costs, self.delta_mu - self.failure)",

@@ -122,7 +122,7 @@ class _Record:
             test_examples=0,
             classes=0,
             sample_rate=training.settings.sample_rate(training.examples),
-            plan={"steps": len(training), "mechanisms": [[m.noise_multiplier, m.sample_rate, n] for m, n in events]},
+            plan={"steps": len(training), "mechanisms": encoded_events(events)},
             claim=training.planned.to_json(),
             device=str(training.device),
             threads=1,

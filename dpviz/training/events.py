@@ -42,7 +42,7 @@ different mechanisms), "claim": the one ε that may be said of the run (`dpviz.a
 Bayesian bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what that ε is and why, "test_accuracy",
 "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
-The events hold every mechanism that was charged: `accounts.live.recompute` finds every recorded ε again.
+The events hold every mechanism that was charged: `dpviz.runs.exchange.recheck` finds every recorded ε again.
 """
 
 from __future__ import annotations

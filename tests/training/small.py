@@ -4,6 +4,8 @@ from functools import partial
 
 from torch import nn
 
+from dpviz.runs.exchange.recheck import Recheck
+from dpviz.runs.store.records import Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
 from dpviz.training.networks.by_name import build
@@ -33,3 +35,20 @@ class Applied(nn.Module):
 def small(name, *, seed):
     """A network for the digits with weights from `seed`."""
     return build(name, DATA_SETS["mnist-10k"], seed=seed)
+
+
+def told(events):
+    """(step, {accountant: ε}) as the events say."""
+    return [
+        (event["first"] + at, {name: row[at] for name, row in event["epsilon"].items()})
+        for event in events
+        if event["kind"] == "step"
+        for at in range(event["count"])
+    ]
+
+
+def told_anew(events):
+    """The same from the mechanisms and distances that the events hold, as an import works it out."""
+    [settings] = [RunSettings.from_json(event["settings"]) for event in events if event["kind"] == "started"]
+    rows = [Event(1, seq, event["kind"], event["step"], event["time"], event) for seq, event in enumerate(events)]
+    return told(row.data | {"kind": row.kind} for row in Recheck(settings).attempt(rows))

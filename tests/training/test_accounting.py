@@ -8,9 +8,10 @@ from dpviz.accounting.schedules import PowerSchedule
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.train.plan import plan
 from dpviz.training.accounts.counting import baseline
-from dpviz.training.accounts.live import LiveAccounts, Trajectory, budget_filter, promised, recompute
+from dpviz.training.accounts.live import LiveAccounts, Trajectory, budget_filter, promised
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
+from tests.training.small import told_anew
 
 STEP = SampledGaussian(2.0, 0.1)
 
@@ -65,22 +66,25 @@ def test_only_an_adaptive_budget_keeps_to_one_order():
     assert 0 < adaptive.remaining_steps(STEP) <= fixed.remaining_steps(STEP)
 
 
-def test_recompute_notices_a_changed_record():
-    settings = RunSettings(steps=3)
-    events = [
-        {"kind": "started", "settings": settings.to_json(), "examples": 10_000},
-        {"kind": "step", "first": 1, "mechanisms": [[2.0, 0.1, 3]], "distances": None},
-    ]
-    first = recompute(events)
-    assert [step for step, _ in first] == [1, 2, 3]
-    events[1]["mechanisms"] = [[2.0, 0.1, 2], [1.9, 0.1, 1]]
-    assert recompute(events)[1] == first[1]
-    assert recompute(events)[2][1]["renyi"] > first[2][1]["renyi"]
-    counted = [events[0], {"kind": "count", "mechanism": [20.0, 1.0, 1]}, *events[1:]]
+def test_a_changed_record_is_noticed():
+    settings = RunSettings(steps=3, count_noise=20.0)
+    started, step, count = (
+        {"kind": kind, "step": at, "time": 0.0, "epsilon": {}, **content}
+        for kind, at, content in (
+            ("started", 0, {"settings": settings.to_json(), "examples": 10_000}),
+            ("step", 3, {"first": 1, "count": 3, "mechanisms": [[2.0, 0.1, 3]], "distances": None}),
+            ("count", 0, {"mechanism": [20.0, 1.0, 1]}),
+        )
+    )
+    first = told_anew([started, step])
+    assert [at for at, _ in first] == [1, 2, 3]
+    step["mechanisms"] = [[2.0, 0.1, 2], [1.9, 0.1, 1]]
+    assert told_anew([started, step])[1] == first[1]
+    assert told_anew([started, step])[2][1]["renyi"] > first[2][1]["renyi"]
     accounts = LiveAccounts(settings, examples=10_000)
     accounts.count(SampledGaussian(20.0, 1.0))
     accounts.step(SampledGaussian(2.0, 0.1), None)
-    assert recompute(counted)[0][1] == accounts.epsilons()
+    assert told_anew([started, count, step])[0][1] == accounts.epsilons()
 
 
 @pytest.mark.parametrize("together", [1, 4, 30])

@@ -14,7 +14,7 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.training import loop
 from dpviz.training import session as session_module
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import CHANGING_ORDERS, decoded, recompute
+from dpviz.training.accounts.live import CHANGING_ORDERS, decoded
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load
 from dpviz.training.evaluation import Schedule
@@ -24,7 +24,7 @@ from dpviz.training.models import MODELS
 from dpviz.training.networks import scattering
 from dpviz.training.settings import RunSettings
 from dpviz.training.weights import stored_parameters
-from tests.training.small import ABALONE
+from tests.training.small import ABALONE, told, told_anew
 
 LANGEVIN = {"learning_rate": 0.3, "max_grad_norm": 1.0, "prior_std": 1.0, "burn_in": 5}
 NOISE = {"policy": "adaptive_noise", "count_every": 1}
@@ -43,15 +43,6 @@ def recorded(settings, control=None, **options):
 
 def of_kind(events, kind):
     return [event for event in events if event["kind"] == kind]
-
-
-def told(events):
-    """(step, {accountant: ε}) as the events say."""
-    return [
-        (event["first"] + at, {name: row[at] for name, row in event["epsilon"].items()})
-        for event in of_kind(events, "step")
-        for at in range(event["count"])
-    ]
 
 
 CASES = {
@@ -93,7 +84,7 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     settings = ABALONE.with_(**CASES[case])
     summary, events = recorded(settings)
     assert summary["state"] == "done", summary["text"]
-    rows, again = told(events), recompute(events)
+    rows, again = told(events), told_anew(events)
     assert [step for step, _ in rows] == [step for step, _ in again] == list(range(1, summary["steps"] + 1))
     for (_, epsilons), (_, others) in zip(rows, again, strict=True):
         assert epsilons == pytest.approx(others, rel=1e-9, abs=1e-12)
@@ -279,7 +270,7 @@ def test_a_diverging_run_fails_and_keeps_its_record():
     assert "Lower the learning rate" in summary["text"]
     rows = told(events)
     assert len(rows) == summary["steps"] >= 1
-    assert rows == recompute(events)
+    assert rows == told_anew(events)
     assert summary["epsilon"]["renyi"] == rows[-1][1]["renyi"]
 
 

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpviz.accounting.methods import READINGS
+from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.settings import RunSettings
@@ -36,9 +37,6 @@ MOST_VALUES = 2_000_000  # commas and brackets: Python takes some 50 to 150 byte
 MOST_NESTED = 40  # brackets in brackets: runs need eight, and Python's reader can end the whole process at thousands
 LARGEST_NUMBER = 1e39  # single precision, which trains, holds nothing larger
 LARGEST_WHOLE = 2**53  # beyond it a float misses whole numbers
-
-# JSON has no such numbers; `dpviz.runs.store.jsontext` writes them as these words.
-WORDS_OF_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class NotARun(ValueError):
@@ -144,7 +142,7 @@ def number(low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER, *, endles
     """A number in [low, high]; with `endless` NaN and infinities as well, as a training that diverged has them."""
 
     def check(what: str, value: Any) -> float:
-        value = WORDS_OF_NUMBERS.get(value, value) if isinstance(value, str) else value
+        value = jsontext.WORDS.get(value, value) if isinstance(value, str) else value
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if isinstance(value, float) and not math.isfinite(value) and endless:
                 return value
@@ -162,7 +160,7 @@ def text(most: int) -> Check:
         if not isinstance(value, str):
             refuse(what, "to be words", value)
         expect(len(value) <= most, f"{what} with at most {most:,} characters, found {len(value):,}")
-        if value in WORDS_OF_NUMBERS:
+        if value in jsontext.WORDS:
             raise NotARun(f"Expected {what} to be words, found {value!r}, which stands for a number.")
         try:
             value.encode()

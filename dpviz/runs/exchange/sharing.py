@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.exchange.checks import WORDS_OF_NUMBERS
+from dpviz.runs.store import jsontext
 from dpviz.runs.views import RunView
 
 A_FILE = "a file"  # stands for the parameters that a run started from: that there were some is part of its claim
@@ -83,4 +83,4 @@ def shared_view(view: RunView) -> RunView:
 
 def cut(text: str, most: int) -> str:
     """At most `most` characters, so that what is exported can be imported."""
-    return text if len(text) <= most and text not in WORDS_OF_NUMBERS else f"{text[: most - 1]}…"
+    return text if len(text) <= most and text not in jsontext.WORDS else f"{text[: most - 1]}…"

@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # of numbers that JSON lacks
 
 
 def _worded(value: Any) -> Any:
@@ -27,7 +27,7 @@ def _worded(value: Any) -> Any:
 
 def _numbered(value: Any) -> Any:
     if isinstance(value, str):
-        return _WORDS.get(value, value)
+        return WORDS.get(value, value)
     if isinstance(value, dict):
         return {key: _numbered(entry) for key, entry in value.items()}
     if isinstance(value, list):

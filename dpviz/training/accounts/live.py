@@ -13,7 +13,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -351,34 +350,3 @@ def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:
 def decoded(stored: Iterable[Sequence[float]]) -> list[SampledGaussian]:
     """The mechanisms of `encoded`, one by one."""
     return [SampledGaussian(sigma, rate) for sigma, rate, count in stored for _ in range(int(count))]
-
-
-def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, float]]]:
-    """Every ε of a run again, from the mechanisms and distances that its events hold and nothing else.
-
-    Args:
-        events: All events of one run, in order, as emitted or as read back from JSON.
-
-    Returns:
-        (step, ε by accountant) for each training step.
-    """
-    accounts: LiveAccounts | None = None
-    rows = []
-    for event in events:
-        if event["kind"] == "started":
-            settings = RunSettings.from_json(event["settings"])
-            accounts = LiveAccounts(settings, examples=event["examples"])
-        if accounts is None:
-            continue
-        if event["kind"] == "count":
-            accounts.count(SampledGaussian(*event["mechanism"][:2]))
-        elif event["kind"] == "replanned" and accounts.bayesian is not None:
-            accounts.bayesian.replan(event["total_steps"])
-        elif event["kind"] == "step":
-            distances = event["distances"]
-            for at, mechanism in enumerate(decoded(event["mechanisms"])):
-                accounts.step(mechanism, distances[at] if distances is not None else None)
-            readings = accounts.readings()
-            for at, values in enumerate(zip(*readings.values(), strict=True)):
-                rows.append((event["first"] + at, dict(zip(readings, values, strict=True))))
-    return rows
