@@ -6,7 +6,7 @@ Every page, table, file and report reads its ε here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,39 +44,35 @@ from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
 
 
-def mechanisms(events: Iterable[Event]) -> tuple[GaussianEvent, ...]:
-    """Everything that the events of an attempt charged, private counts included; equal steps together.
-
-    Where it did not come to its end that is also what was charged ahead: those steps may have been taken, and seen.
-    """
+def mechanisms(events: Sequence[Event]) -> tuple[GaussianEvent, ...]:
+    """Everything that the events of an attempt charged, private counts included and what was charged ahead; equal steps
+    together."""
     runs: list[GaussianEvent] = []
-    ahead: list[GaussianEvent] = []
     for event in events:
-        if event.kind == CHARGED_KIND:
-            ahead = _runs(event.data["mechanisms"])
-        elif event.kind in FINAL_KINDS:
-            ahead = []
-        elif event.kind in ("step", "count"):
+        if event.kind in ("step", "count"):
             runs += _runs([event.data["mechanism"]] if event.kind == "count" else event.data.get("mechanisms") or [])
     taken = dict(merge_events(runs))
-    more = [(mechanism, count - taken.get(mechanism, 0)) for mechanism, count in merge_events(ahead)]
+    ahead = merge_events(_runs(_charged_ahead(events).get("mechanisms", ())))
+    more = [(mechanism, count - taken.get(mechanism, 0)) for mechanism, count in ahead]
     return merge_events((*runs, *((mechanism, count) for mechanism, count in more if count > 0)))
+
+
+def charged_through(events: Sequence[Event]) -> int:
+    """The last step of an attempt that was charged: its last, or one ahead of it."""
+    return max([int(_charged_ahead(events).get("through", 0)), *(event.step for event in events)])
+
+
+def _charged_ahead(events: Sequence[Event]) -> Mapping[str, Any]:
+    """The last charge of an attempt that did not come to its end, else {}: its steps may have been taken, and seen."""
+    last: Mapping[str, Any] = {}
+    for event in events:
+        if event.kind == CHARGED_KIND or event.kind in FINAL_KINDS:
+            last = event.data if event.kind == CHARGED_KIND else {}
+    return last
 
 
 def _runs(triples: Sequence[Sequence[float]]) -> list[GaussianEvent]:
     return [(SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples]
-
-
-def charged_through(events: Iterable[Event]) -> int:
-    """The last step of an attempt that was charged: its last, or one ahead of it where it did not come to its end."""
-    steps = ahead = 0
-    for event in events:
-        steps = max(steps, event.step)
-        if event.kind == CHARGED_KIND:
-            ahead = int(event.data["through"])
-        elif event.kind in FINAL_KINDS:
-            ahead = 0
-    return max(steps, ahead)
 
 
 def has_gap(events: Sequence[Event]) -> bool:

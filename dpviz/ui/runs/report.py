@@ -28,8 +28,7 @@ from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
-from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
-from dpviz.runs.exchange.sharing import shared_view
+from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.training.accounts.claims import ASSUMPTIONS
