@@ -22,8 +22,7 @@ from dpviz.runs.store.store import open_store
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
 from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
 from dpviz.training.events import DECLARED, UNPROTECTED
-from dpviz.training.plan import planned_events
-from dpviz.training.summary import closing
+from dpviz.training.summary import closing, opening
 
 if TYPE_CHECKING:
     from dpviz.training.private import PrivateTraining, Step
@@ -114,16 +113,13 @@ class _Record:
 
     def _start(self) -> None:
         training = self._training
-        events = planned_events(training.settings, training.examples)
         self._emit(
             "started",
             settings=training.settings.to_json(),
             examples=training.examples,
             test_examples=0,
             classes=0,
-            sample_rate=training.settings.sample_rate(training.examples),
-            plan={"steps": len(training), "mechanisms": encoded_events(events)},
-            claim=training.planned.to_json(),
+            **opening(training.settings, training.examples),
             device=str(training.device),
             threads=1,
             parameters=training.parameters,

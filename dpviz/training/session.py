@@ -13,7 +13,6 @@ import torch
 from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.policies import release
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.data.catalogue import TrainingData
@@ -25,12 +24,12 @@ from dpviz.training.events import UNPROTECTED, Event
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
-from dpviz.training.plan import mechanism_at, planned_events
+from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
-from dpviz.training.summary import accuracy_of, below_majority, closing
+from dpviz.training.summary import accuracy_of, below_majority, closing, opening
 from dpviz.training.weights import save, start_parameters
 from dpviz.training.words import words
 
@@ -125,9 +124,7 @@ class Session:
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
             majority=self._majority,
-            sample_rate=settings.sample_rate(self.examples),
-            plan={"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, self.examples))},
-            claim=planned_claim(settings, self.examples).to_json(),
+            **opening(settings, self.examples),
             device=_device_name(self.device),
             threads=torch.get_num_threads(),
             parameters=self.parameters.numel(),

@@ -1,4 +1,4 @@
-"""A run's last numbers: what was charged, how the accountants read it, and the one claim that holds."""
+"""A run's first and last numbers: what is planned, what was charged, how the accountants read it, and the one claim."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at
+from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at, planned_claim
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.accounts.origins import spent_before
+from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 
 
@@ -31,6 +32,15 @@ def accuracy_of(summary: Mapping[str, Any]) -> float | None:
     posterior = summary.get("posterior_accuracy")
     accuracy: float | None = summary.get("test_accuracy") if posterior is None else posterior
     return accuracy
+
+
+def opening(settings: RunSettings, examples: int) -> dict[str, Any]:
+    """The part of "started" that follows from settings and the number of examples (see `events`)."""
+    return {
+        "sample_rate": settings.sample_rate(examples),
+        "plan": {"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, examples))},
+        "claim": planned_claim(settings, examples).to_json(),
+    }
 
 
 def closing(

@@ -12,11 +12,10 @@ from dpviz.runs.claims import has_gap
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.records import FINAL_KINDS, Event
-from dpviz.training.accounts.claims import planned_claim, was_planned
-from dpviz.training.accounts.live import LiveAccounts, decoded, encoded_events
-from dpviz.training.plan import planned_events
+from dpviz.training.accounts.claims import was_planned
+from dpviz.training.accounts.live import LiveAccounts, decoded
 from dpviz.training.settings import RunSettings
-from dpviz.training.summary import closing
+from dpviz.training.summary import closing, opening
 
 NOT_AS_PLANNED = "not as planned"
 # Steps and distances whose readings are worked out together: some MB.
@@ -40,10 +39,11 @@ class Recheck:
     def disputes(self) -> tuple[Dispute, ...]:
         return tuple(self._largest.values())
 
-    def compare(self, kind: str, what: str, recorded: Any, recomputed: float) -> None:
-        """Keep the largest difference of each kind."""
-        if differ(recorded, recomputed):
-            dispute = Dispute(what, float(recorded), recomputed)
+    def compare(self, kind: str, what: str, recorded: Any, recomputed: float | None) -> None:
+        """Keep the largest difference of each kind; of what cannot be worked out ε is ∞."""
+        right = math.inf if recomputed is None else recomputed
+        if differ(recorded, right):
+            dispute = Dispute(what, float(recorded), right)
             self._largest[kind] = max(self._largest.get(kind, dispute), dispute, key=_gap)
 
     def attempt(self, events: Sequence[Event]) -> list[Event]:
@@ -93,11 +93,9 @@ class Recheck:
         recorded, settings = data.pop("claim", None), self.settings
         if settings is None:
             return data
-        claim = planned_claim(settings, data["examples"])
-        self.compare("ahead", "ε claimed ahead", _claimed(recorded), claim.shown.epsilon)
-        plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, data["examples"]))}
-        rate = settings.sample_rate(data["examples"])
-        return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
+        ahead = opening(settings, data["examples"])
+        self.compare("ahead", "ε claimed ahead", _claimed(recorded), _claimed(ahead["claim"]))
+        return data | ahead
 
     def _steps(self, accounts: LiveAccounts | None, data: Mapping[str, Any]) -> dict[str, list[float]]:
         """Readings after each step of a stretch."""
@@ -135,7 +133,7 @@ class Recheck:
     def read(self, when: str, recorded: Mapping[str, Any], recomputed: Mapping[str, float]) -> None:
         """One reading of each accountant."""
         for name, epsilon in recorded.items():
-            self.compare(f"{when} {name}", f"ε, {READINGS[name]}, {when}", epsilon, recomputed.get(name, math.inf))
+            self.compare(f"{when} {name}", f"ε, {READINGS[name]}, {when}", epsilon, recomputed.get(name))
 
     def _final(
         self, accounts: LiveAccounts | None, data: dict[str, Any], event: Event, examples: int
@@ -156,8 +154,7 @@ class Recheck:
     def ended(self, epsilon: Mapping[str, Any], claim: Any, summary: Mapping[str, Any]) -> None:
         """Compare what a summary says with what it should say."""
         self.read("at the end", epsilon, summary.get("epsilon") or {})
-        right = _claimed(summary.get("claim"))
-        self.compare("claim", "ε claimed", _claimed(claim), math.inf if right is None else right)
+        self.compare("claim", "ε claimed", _claimed(claim), _claimed(summary.get("claim")))
 
 
 def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:
