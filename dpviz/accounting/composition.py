@@ -14,7 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -122,7 +122,7 @@ class Strong(_PerStepComposition):
     Dwork, Rothblum, Vadhan 2010, Theorem III.3, in the form for unequal steps of Lécuyer 2021, §2.1.
     """
 
-    name: ClassVar[str] = "strong"
+    name: ClassVar[Literal["strong"]] = "strong"
 
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
         logits = np.broadcast_to(_COARSE_LOGITS, (*delta.shape, _COARSE_LOGITS.size))

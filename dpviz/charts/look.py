@@ -15,6 +15,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from dpviz.accounting.adaptive.filter import NAME as FILTER
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
+from dpviz.accounting.composition import Basic, Strong
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.closed_form import ClosedForm
+
 BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a27c", "#ab83b1", "#7a5f32", "#636363")
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
@@ -41,28 +49,28 @@ class Style:
 
 
 FAMILIES: dict[str, Style] = {
-    "moments": Style(BLUE),
-    "renyi_improved": Style(GREEN),
+    Moments.name: Style(BLUE),
+    Renyi().family: Style(GREEN),
     # The same mechanism and divergence with an older conversion: the same hue, its own dash, never the "dash" that
     # means "approximation" nor the "dot" that means "dominated by its tail".
-    "renyi_classic": Style(GREEN, "longdashdot", 2.0),
-    "closed_form": Style(BROWN),
-    "bayesian": Style(ORANGE, width=2.75),
-    "strong": Style(MAUVE),
-    "basic": Style(GREY, width=2.0),
-    "tight": Style("#808080", width=1.5),
+    Renyi("classic").family: Style(GREEN, "longdashdot", 2.0),
+    ClosedForm.name: Style(BROWN),
+    BAYESIAN: Style(ORANGE, width=2.75),
+    Strong.name: Style(MAUVE),
+    Basic.name: Style(GREY, width=2.0),
+    Tight.name: Style("#808080", width=1.5),
     # What one may stop at any time, or within a budget: solid to the eye, for none of them meets the solid blue,
     # orange or mauve of other pages, and yet a style of its own.
-    "odometer": Style(BLUE, "4000px,1px", 2.75),
+    OdometerAccountant.name: Style(BLUE, "4000px,1px", 2.75),
     "odometer_run": Style(MAUVE, "4000px,2px", 2.5),  # beside the moments accountant, which is blue
     "odometer_other": Style(BLUE, "longdashdot", 2.0),
-    "filter": Style(ORANGE, "4000px,1px", 2.5),
+    FILTER: Style(ORANGE, "4000px,1px", 2.5),
     "rogers": Style(MAUVE, "4000px,1px"),
     "budget": Style(GREY, "longdashdot", 1.5),
 }
 
 # Styles of lines that are no accountant's, and bring their own colour or are grey.
-SOLID, NEUTRAL, DASHED = "moments", "basic", "renyi_classic"
+SOLID, NEUTRAL, DASHED = Moments.name, Basic.name, Renyi("classic").family
 
 
 def style(family: str) -> Style:

@@ -1,7 +1,8 @@
 """Charts as tables: `[KEY.chart]` of a room's words has a question's axes and lines, its function their numbers.
 
 `x` and `y` hold the attributes of an `Axis`, `lines` those of each `Line` by its key, and what else stands there is of
-the `LinePlot`. `color` is a name in `look`, and `write` what a filter of the words does, "up(4)" say.
+the `LinePlot`. `color` is a name in `look`, `family` SOLID where the line is no accountant's, and `write` what a filter
+of the words does, "up(4)" say.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ def chart(
     lines = []
     for name, curve in curves.items():
         own = dict(curve) if isinstance(curve, Mapping) else {"y": curve}
-        lines.append(Line(**{"key": name, "x": x} | attributes(styles.get(name, {})) | own))
+        lines.append(Line(**{"key": name, "x": x, "family": look.SOLID} | attributes(styles.get(name, {})) | own))
     return LinePlot(axes[0], axes[1], tuple(lines), **table | more)
 
 
 def style(room: str, key: str, line: str) -> dict[str, Any]:
     """What the table says of a line, for marks that go with it."""
-    return attributes(tables_of(room)[key]["chart"]["lines"][line])
+    return {"family": look.SOLID} | attributes(tables_of(room)[key]["chart"]["lines"][line])
 
 
 def attributes(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ _PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccoun
 # Whose curves pages offer: all that bound a plan by a formula, and Bayesian DP.
 OFFERED = {key: NAMES[key] for key in (*_PLANNED, bayesian.NAME)}
 
-# Those that have an order λ, and those that only experts look for.
+# Those that know two rules of amplification, those that have an order λ, and those that only experts look for.
+AMPLIFIED = {each.family for each in _EVERY if "amplification" in each.choices}
 WITH_ORDERS = {each.family for each in _EVERY if isinstance(each, AdditiveAccountant)} | {bayesian.NAME}
 RARE = (Basic.name, Renyi("classic").family)
 

@@ -13,6 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from dpviz.accounting.composition import Strong
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.plot import Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
@@ -48,7 +50,7 @@ class Now:
 
     @property
     def epsilon(self) -> float:
-        return self.last("renyi_improved")
+        return self.last(Renyi().family)
 
     @property
     def guess(self) -> guessing.Guess:
@@ -58,7 +60,7 @@ class Now:
     @property
     def times(self) -> float:
         """How many times less moments say than strong composition, rounded down; 0 where that is not to be said."""
-        strong, moments = self.last("strong"), self.last("moments")
+        strong, moments = self.last(Strong.name), self.last(Moments.name)
         return numbers.down(strong / moments, 2) if 0.0 < moments < strong < math.inf else 0.0
 
     @property
@@ -80,7 +82,7 @@ class Now:
     def price(self) -> float:
         """By how many per cent the moments accountant says more than the truth, rounded down; 0 for none."""
         tight = self.answer.facts.tight
-        extra = 100.0 * (self.last("moments") / float(tight.upper[-1]) - 1.0) if tight else 0.0
+        extra = 100.0 * (self.last(Moments.name) / float(tight.upper[-1]) - 1.0) if tight else 0.0
         return numbers.down(extra, 2) if 0.0 < extra < math.inf else 0.0
 
 
@@ -126,8 +128,8 @@ class Stop:
 
 STOPS = (
     Stop("What is ε?", "meaning", {"curves": "moments.renyi_improved"}),
-    Stop("Why count moments?", "moments", {"curves": "strong.moments.renyi_improved", "logy": "1"}),
-    Stop("What does sampling buy?", "sampling", {"curves": "renyi_improved", "logy": "1"}, plot=beside_larger),
+    Stop("Why count moments?", Moments.name, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
+    Stop("What does sampling buy?", "sampling", {"curves": Renyi().family, "logy": "1"}, plot=beside_larger),
     Stop("And the truth?", "truth", {"curves": "moments.renyi_improved.tight"}),
     Stop("What does an attacker see?", "seen", {"aview": ROC.asked_as}, ROC, ATTACK),
 )

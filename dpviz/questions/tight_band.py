@@ -12,10 +12,11 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.methods import accountant
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_tight_of_events, settled
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot, Plot
 from dpviz.fields import numbers
@@ -111,9 +112,9 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
 
 def _rough(mechanism: Mechanism, steps: Array, delta: float) -> Array:
     """An upper bound on ε where there is one that is quick, else an estimate."""
-    if accountant("renyi").supports(mechanism):
+    if Renyi().supports(mechanism):
         return np.array([rough_epsilon(mechanism, count, delta) for count in steps.tolist()])
-    return accountant("renyi").epsilon_of(mechanism, steps=steps, delta=delta).epsilon
+    return Renyi().epsilon_of(mechanism, steps=steps, delta=delta).epsilon
 
 
 def noise_grid(low: float, high: float) -> Array:
@@ -139,7 +140,7 @@ def along_noise(low: float, high: float, mechanism: Mechanism, steps: int, delta
 
 def band(tight: TightBand) -> Band:
     """The band on a chart."""
-    return Band("tight", tight.x, tight.lower, tight.upper)
+    return Band(Tight.name, tight.x, tight.lower, tight.upper)
 
 
 def with_bands(answer: Answer[Any], *bands: Band) -> Plot:

@@ -241,7 +241,8 @@ def _started(events: Sequence[Event]) -> dict[str, Any]:
 def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
     """Everything that the earlier attempts told of and all that this one may do, after what led to its start."""
     runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))
-    lower, accountant = None, Renyi.name
+    accountant: str = Renyi.name
+    lower = None
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
         epsilon, lower, accountant = float(interval.upper), float(interval.lower), Tight.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Tight(Accountant):
         bound: "upper", a valid bound as all others are, or "lower", which the truth never falls below.
     """
 
-    name: ClassVar[str] = "tight"
+    name: ClassVar[Literal["tight"]] = "tight"
     options: ClassVar[Mapping[str, str]] = {"bound": "bound"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"bound": BOUNDS}
     bound: str = "upper"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Renyi(Converted):
     distance (`renyi_search`). Orders that the caller names are taken as they are.
     """
 
-    name: ClassVar[str] = "renyi"
+    name: ClassVar[Literal["renyi"]] = "renyi"
     live: ClassVar[bool] = True
 
     @property
@@ -102,7 +102,7 @@ class Moments(AdditiveAccountant):
     Abadi et al. 2016, Theorem 2.
     """
 
-    name: ClassVar[str] = "moments"
+    name: ClassVar[Literal["moments"]] = "moments"
     live: ClassVar[bool] = True
     options: ClassVar[Mapping[str, str]] = {"min_order": "min_order", "max_order": "max_order"}
     max_order: int = 32

@@ -69,7 +69,7 @@ class RocFacts:
     @property
     def source(self) -> tuple[str, str]:
         """Where the privacy curve comes from, in many words and in one."""
-        return ("tight accountant", "tight") if self.profiles else ("Rényi divergences", "Rényi")
+        return ("tight accountant", Tight.name) if self.profiles else ("Rényi divergences", "Rényi")
 
     def alone(self, delta: float) -> float:
         """Right guesses that the pair allows."""
@@ -88,7 +88,7 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
     known: dict[str, Any] = {"mechanism": mechanism, "steps": steps}
     epsilon, name = math.inf, "Rényi"
     if Renyi().family not in left:
-        epsilon = float(dpviz.epsilon("renyi", delta=delta, **known))
+        epsilon = float(dpviz.epsilon(Renyi.name, delta=delta, **known))
     elif Tight.name not in left:
         epsilon, name = quick_tight(mechanism, steps, delta).epsilon, Tight.name
     curves: dict[str, Array] = {}
@@ -100,9 +100,9 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
         facts = replace(facts, success=facts.alone(delta), bound=pair)
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
-        failure = np.minimum(np.asarray(dpviz.delta("renyi", epsilon=at, **known)), 1.0)
+        failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, epsilon=at, **known)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
-        curves["renyi"] = curve
+        curves[Renyi.name] = curve
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=curve)
     if unsampled is not None:
         curves["unsampled"] = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=unsampled))
@@ -165,8 +165,8 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
     best = answer.facts.best
     if best is None or not answer.facts.profiles:
         return answer.plot
-    curve = Line("tight", x=answer.facts.rates, y=best, **style("attack", "roc", "tight"))
-    kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != "tight")
+    curve = Line(Tight.name, x=answer.facts.rates, y=best, **style("attack", "roc", Tight.name))
+    kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != Tight.name)
     return replace(answer.plot, lines=(*kept, curve))
 
 

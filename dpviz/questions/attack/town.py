@@ -12,6 +12,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.attack import income_example as towns
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.charts.marks import Region, Ring
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number
@@ -225,7 +226,7 @@ def residents(*, share: Annotated[float, SHARE], **setting: Any) -> Answer[Resid
                 delta_mu=delta * x[kept],
                 orders=ORDERS,
             )
-        curves["bayesian"] = bayesian
+        curves[BAYESIAN] = bayesian
         # The value at the nearest share that leaves out no more than 1 %: never too favourable.
         most, cut = float(bayesian[int(np.searchsorted(x, 0.01 * (1 + 1e-12), side="right")) - 1]), not kept.all()
     some = towns.own_epsilon([people.resident(share), people.incomes[-1]], limit=people.limit, **release.promise)

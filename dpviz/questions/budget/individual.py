@@ -7,7 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
+from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.filter import IndividualFilter, individual_steps
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
 from dpviz.charts.marks import Array, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
@@ -91,8 +93,8 @@ def individual(
         steps_axis(),
         Axis("share that may still take part", name="share", shown=(-0.02, 1.05)),
         (
-            Line("people", "people", x, people, "filter"),
-            Line("weight", "their gradients", x, weight, "filter", color=look.BROWN),
+            Line("people", "people", x, people, FILTER),
+            Line("weight", "their gradients", x, weight, FILTER, color=look.BROWN),
             Line("ordinary", "one filter for all", x, np.where(x <= ordinary, 1.0, 0.0), "budget", kept=False),
         ),
         guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),),
@@ -111,5 +113,5 @@ INDIVIDUAL: Question[IndividualFacts] = Question(
         "Mechanism": units.controls(get),
         "Show": experts(IMAGE),
     },
-    more={"Accountants": lambda _: cards(("filter", "renyi_improved"))},
+    more={"Accountants": lambda _: cards((FILTER, Renyi().family))},
 )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.policies import (
     AdaptiveBatch,
     AdaptiveNoise,
@@ -27,7 +28,7 @@ from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import COLORS, NAMES, QUANTITIES, accountants, budget_axis, floors
+from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, accountants, budget_axis, floors
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question, annotated
@@ -139,7 +140,7 @@ def policy(
     if size / batch > 1e7:
         raise ValueError(f"An epoch would have {size / batch:.3g} steps: raise q (batches of more examples).")
     scenario = Scenario(size=size, top=top, pace=pace, seed=seed)
-    target = target_epsilon if account == "filter" else None
+    target = target_epsilon if account == FILTER else None
     start = Setting(noise_multiplier, batch)
     trajectories = {
         key: policy_trajectory(
@@ -167,7 +168,7 @@ def policy(
                 NAMES[key],
                 trajectory.epochs,
                 facts.account(trajectory) if costs else getattr(trajectory, QUANTITIES[shown]),
-                "odometer",
+                ODOMETER,
                 color=COLORS[key],
                 hover=(Column("σ", trajectory.noise_multiplier), Column("batch", trajectory.batch_size)),
             )
@@ -192,7 +193,7 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
 
 
 def layout(get: Reader) -> Groups:
-    on, filtered = get(shared.POLICIES), get(shared.ACCOUNT) == "filter"
+    on, filtered = get(shared.POLICIES), get(shared.ACCOUNT) == FILTER
     acts: dict[Number, bool] = {
         shared.NOISE_STEP: "noise" in on or "tune" in on,
         shared.BATCH_STEP: "batch" in on,

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.adaptive.policies import MARGIN_EPOCHS
 from dpviz.accounting.formula import tex
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
 from dpviz.charts.axes import Span
 from dpviz.charts.marks import Floor, Line
@@ -27,6 +29,7 @@ Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 TARGET = number("beps")
 VARIANT = choice("bodo")
 CONVERSION = choice("bconv")
+ODOMETER = OdometerAccountant.name
 CURVES = several("bcurves")
 POLICIES = several("bpol")
 SHOWN = choice("bshow")
@@ -54,9 +57,9 @@ def accountants(variant: str, *, conversion: str = "", others: Sequence[str] = (
 
     `conversion`: of the Rényi accountant that reads a plan; "" for none.
     """
-    odometer = "odometer" if variant == "paper" else "odometer_authors"
-    planned = [f"renyi_{conversion}"] if conversion else []
-    return cards([odometer, "filter", *planned, *others], names={f"renyi_{conversion}": f"as if planned: {conversion}"})
+    odometer = ODOMETER if variant == "paper" else "odometer_authors"
+    planned = {Renyi(conversion).family: f"as if planned: {conversion}"} if conversion else {}
+    return cards([odometer, FILTER, *planned, *others], names=planned)
 
 
 def epsilon(value: float, digits: int = 3) -> str:

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpviz import library as dpviz
+from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts.marks import Line, Region
@@ -29,6 +31,7 @@ from dpviz.questions import question, units
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.budget.shared import (
     CONVERSION,
+    ODOMETER,
     TARGET,
     VARIANT,
     accountants,
@@ -242,8 +245,8 @@ def spend(
     if taken:
         along = np.concatenate(x)
         lines += [
-            Line("filled", "filter: filled", along, np.concatenate(filled), "filter"),
-            Line("odometer", "odometer", along, np.concatenate(running), "odometer", kept=False),
+            Line("filled", "filter: filled", along, np.concatenate(filled), FILTER),
+            Line(ODOMETER, OdometerAccountant().label, along, np.concatenate(running), ODOMETER, kept=False),
         ]
     if ahead_x.size > 1:
         lines.append(Line("ahead", "coming block", ahead_x, ahead, "budget", approximate=True, kept=False))
@@ -277,7 +280,7 @@ def spent(blocks: Sequence[Block]) -> list[Event]:
 
 def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
     """A row for each accountant, the tight interval where it is there; and their cards."""
-    cards_of = accountants(answer.given["variant"], others=(*ADDED, "tight"))
+    cards_of = accountants(answer.given["variant"], others=(*ADDED, Tight.name))
     if not answer.facts.taken:
         nothing = Note("Nothing is spent: add a block, and what it costs by each accountant stands here.")
         return [nothing, *cards_of]

@@ -11,8 +11,11 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
+from dpviz.accounting.adaptive.filter import CARD as FILTER_CARD
+from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import LinePlot
@@ -20,7 +23,7 @@ from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer
-from dpviz.questions.budget.shared import CONVERSION, CURVES, TARGET, VARIANT, accountants, odometer_formula
+from dpviz.questions.budget.shared import CONVERSION, CURVES, ODOMETER, TARGET, VARIANT, accountants, odometer_formula
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
@@ -31,13 +34,13 @@ from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.words import words
 
 NAMES = {
-    "odometer": "odometer",
+    ODOMETER: OdometerAccountant().label,
     "other": "odometer, other sizes",
     "planned": "as if planned",
-    "filter": "filter",
+    FILTER: FILTER_CARD.name,
     "rogers": "Rogers odometer",
 }
-FAMILIES = {"other": "odometer_other", "planned": "renyi_classic"}
+FAMILIES = {"other": "odometer_other", "planned": Renyi("classic").family}
 OTHER = {"paper": "authors", "authors": "paper", "powers": "paper"}
 
 
@@ -93,14 +96,14 @@ def stop(
         ValueError: the odometer knows no such mechanism; says why.
     """
     x = step_grid(steps, log_x)
-    accounts: dict[str, Accountant] = {"odometer": OdometerAccountant(variant), "planned": Renyi(conversion)}
+    accounts: dict[str, Accountant] = {ODOMETER: OdometerAccountant(variant), "planned": Renyi(conversion)}
     if "other" in curves:
         accounts["other"] = OdometerAccountant(OTHER[variant])
     bounds = {key: account.epsilon_of(mechanism, steps=x, delta=delta) for key, account in accounts.items()}
     budget = dpviz.Filter(target_epsilon=target_epsilon, delta=delta, conversion=conversion)
     allowed = budget.remaining_steps(mechanism)
     values = {key: bound.epsilon for key, bound in bounds.items()}
-    values["filter"] = np.where(x <= allowed, target_epsilon, np.nan)
+    values[FILTER] = np.where(x <= allowed, target_epsilon, np.nan)
     excluded, last, allowed_rogers = needs_sampled_gaussian(mechanism), None, None
     if isinstance(mechanism, SampledGaussian) and not excluded:
         step = {"noise_multiplier": mechanism.noise_multiplier, "sample_rate": mechanism.sample_rate, "delta": delta}
@@ -116,19 +119,19 @@ def stop(
             FAMILIES.get(key, key),
             approximate=key == "planned",
             hover=(Column("α", bounds[key].order, key="order"),) if key in bounds else (),
-            kept=key in ("odometer", "planned"),
+            kept=key in (ODOMETER, "planned"),
         )
         for key, name in NAMES.items()
-        if key in curves and key in values and not (key == "filter" and allowed == 0)
+        if key in curves and key in values and not (key == FILTER and allowed == 0)
     )
-    refused = allowed < steps and "filter" in curves
+    refused = allowed < steps and FILTER in curves
     plot = LinePlot(
         x=steps_axis(log=log_x, marked=steps),
         y=epsilon_axis(log=log_y, shown=None if log_y else without_rogers),
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
-    facts = StopFacts(bounds["odometer"], bounds["planned"], last, allowed, allowed_rogers, excluded)
+    facts = StopFacts(bounds[ODOMETER], bounds["planned"], last, allowed, allowed_rogers, excluded)
     return Answer(plot, facts)
 
 
@@ -142,8 +145,8 @@ def without_rogers(lines: Sequence[Line]) -> tuple[float, float] | None:
 def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
     """Of every name that may be on the chart."""
     variant = answer.given["variant"]
-    other = "odometer_authors" if variant == "paper" else "odometer"
-    return accountants(variant, conversion=answer.given["conversion"], others=(other, "rogers", "tight"))
+    other = "odometer_authors" if variant == "paper" else ODOMETER
+    return accountants(variant, conversion=answer.given["conversion"], others=(other, "rogers", Tight.name))
 
 
 def layout(get: Reader) -> Groups:
@@ -165,7 +168,7 @@ STOP: Question[StopFacts] = Question(
     slow=(
         tight_part(
             lambda answer: [(answer.given["mechanism"], answer.given["steps"])],
-            wanted=lambda answer: "tight" in answer.given["curves"],
+            wanted=lambda answer: Tight.name in answer.given["curves"],
             log="log_x",
         ),
     ),

@@ -22,7 +22,7 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Rerun
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import COLORS, NAMES, QUANTITIES, budget_axis, epsilon, floors
+from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, epsilon, floors
 from dpviz.questions.layout import Groups, Offered, Reader
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
@@ -186,7 +186,7 @@ def trained(
         epochs, mean, lowest, highest = together(of_seeds, quantity)
         ends = (Column("lowest", lowest), Column("highest", highest))
         colour, spread = COLORS[key], (lowest, highest)
-        lines.append(Line(key, NAMES[key], epochs, mean, "odometer", color=colour, hover=ends, spread=spread))
+        lines.append(Line(key, NAMES[key], epochs, mean, ODOMETER, color=colour, hover=ends, spread=spread))
     end = max((float(run.epochs[-1]) for of_seeds in arms.values() for run in of_seeds), default=1.0)
     end = end if budgeted else max(end, 8.0)  # up to where the paper's printed values lie
     plot = LinePlot(

@@ -18,6 +18,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
 from dpviz.charts.histogram import HistogramPlot
 from dpviz.charts.labels import Mark
@@ -106,7 +107,7 @@ def rank_key(answer: Answer[Any]) -> Hashable | None:
     settings, law = answer.given, answer.facts.law
     if (
         law is None
-        or "tight" not in settings["curves"]
+        or Tight.name not in settings["curves"]
         or settings["definition"] != "2"
         or not law.last <= LARGEST_EPSILON
     ):
@@ -171,7 +172,7 @@ def sampled_drawn(answer: Answer[Any]) -> Plot:
 
     def line(key: str, name: str, epsilon: Array, *, approximate: bool) -> Line:
         right = guessing.allowed("right by ε_μ alone:", epsilon, failure_of(answer.given))
-        return Line(key, name, sampled.steps, epsilon, "bayesian", approximate=approximate, hover=(right,), kept=False)
+        return Line(key, name, sampled.steps, epsilon, BAYESIAN, approximate=approximate, hover=(right,), kept=False)
 
     certified = f"certified by {numbers.steps(answer.given['samples'])} norms"
     lines = (

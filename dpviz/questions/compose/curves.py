@@ -13,8 +13,10 @@ from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.attack.membership import attack_success
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import LinePlot
@@ -32,7 +34,7 @@ from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LOG_X
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
-CURVES = several("curves", options=OFFERED | {"tight": "tight interval"})
+CURVES = several("curves", options=OFFERED | {Tight.name: "tight interval"})
 QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")
@@ -52,7 +54,7 @@ def drawn(get: Reader) -> tuple[str, ...]:
     return tuple(key for key in get(CURVES) if key in offered(get))
 
 
-GRADIENTS = gradients_where(lambda get: "bayesian" in drawn(get), laws=True)
+GRADIENTS = gradients_where(lambda get: BAYESIAN in drawn(get), laws=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +179,11 @@ def growth(
     grid = step_grid(steps, log_steps)
     left = left_out(CURVES.options, mechanism)
     delta_mu = delta if delta_mu is None else delta_mu
-    drawn = [key for key in curves if key not in ("bayesian", "tight", *left)]
+    drawn = [key for key in curves if key not in (BAYESIAN, Tight.name, *left)]
     accountants = {key: method(key, amplification, order or 0) for key in drawn}
     bounds = {key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()}
-    facts = ComposeFacts(grid, bounds, accountants, left, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
-    if "bayesian" in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
+    facts = ComposeFacts(grid, bounds, accountants, left, accuracy=Accuracy(0.5, 1.0) if Tight.name in left else None)
+    if BAYESIAN in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
         try:
             if isinstance(gradients, Law):
                 asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
@@ -228,13 +230,13 @@ def dp_line(facts: ComposeFacts, key: str, delta: float) -> Line:
 def law_line(law: LawCost, delta_mu: float) -> Line:
     """Bayesian DP of a known distribution: a bound."""
     return Line(
-        "bayesian",
+        BAYESIAN,
         "Bayesian DP of this distribution",
         law.steps,
         law.bound.upper,
-        "bayesian",
+        BAYESIAN,
         hover=bayesian_hover(law.bound.upper, law.bound.order, delta_mu),
-        end=NAMES["bayesian"],
+        end=NAMES[BAYESIAN],
     )
 
 
@@ -244,19 +246,19 @@ def bayesian_hover(epsilon: Array, order: Array, delta_mu: float) -> tuple[Colum
 
 def bayesian_line(bound: BayesianBound, steps: Array, delta_mu: float, kept: bool) -> Line:
     """A bound that holds is solid; the estimate, as the paper prints it, dashed, and dotted where its tail decides."""
-    key = "bayesian" if bound.certified else "bayesian_printed"
+    key = BAYESIAN if bound.certified else "bayesian_printed"
     dominated = bound.tail_dominated & (not bound.certified)
     return Line(
         key,
         NAMES[key],
         steps,
         bound.epsilon,
-        "bayesian",
+        BAYESIAN,
         approximate=not bound.certified,
         dotted_from=float(steps[int(np.argmax(dominated))]) if dominated.any() else None,
         hover=bayesian_hover(bound.epsilon, bound.order, delta_mu),
         kept=kept,
-        label=NAMES["bayesian"] if bound.certified else None,
+        label=NAMES[BAYESIAN] if bound.certified else None,
     )
 
 
@@ -271,5 +273,5 @@ def floors(bounds: dict[str, Bound]) -> list[Floor]:
 
 def tails(bound: BayesianBound) -> list[tuple[str, Array]]:
     """What the file says of the sample's tail."""
-    name = "bayesian" if bound.certified else "bayesian_printed"
+    name = BAYESIAN if bound.certified else "bayesian_printed"
     return [(f"largest_share_{name}", bound.largest_share), (f"effective_size_{name}", bound.effective_size)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event
@@ -30,7 +32,7 @@ from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
 from dpviz.questions.mechanism import SIGMA, SIZE
-from dpviz.questions.methods import RARE, WITH_ORDERS
+from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
@@ -44,17 +46,17 @@ def layout(get: Reader) -> Groups:
     shown = drawn(get)
     *first, delta = kinds.controls(get)
     first += [ORDER] if WITH_ORDERS & set(shown) else []
-    if "bayesian" in shown:
+    if BAYESIAN in shown:
         first.append(Noted(QUANTILE, "", noise_of(get)))
         linked = "The same for Bayesian DP: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
         delta = replace(units.suggested(SIZE, get), why=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
-    if "bayesian" in shown:
+    if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, PSI)
         if get(SOURCE) == "law":
             own = (SAMPLES, *(() if math.isinf(get(SAMPLES)) else (FAILURE,)), *experts(DEFINITION))
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
-    amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
+    amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
     return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
 
 
@@ -85,7 +87,7 @@ def plan_of(answer: Answer[ComposeFacts]) -> Plan:
 
 def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
     """What is done; nothing for a mechanism whose privacy loss is not known."""
-    return [] if "tight" in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
+    return [] if Tight.name in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
 
 
 GROWTH: Question[ComposeFacts] = Question(
@@ -94,7 +96,7 @@ GROWTH: Question[ComposeFacts] = Question(
     answer=growth,
     presets=presets("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
-        tight_part(steps_of, wanted=lambda answer: "tight" in answer.given["curves"], log="log_steps", attack=True),
+        tight_part(steps_of, wanted=lambda answer: Tight.name in answer.given["curves"], log="log_steps", attack=True),
         slow_facts(bayesian.rank_key, bayesian.rank_part, drawn=bayesian.rank_drawn),
         slow_facts(bayesian.sampled_key, bayesian.sampled_part, bayesian.sampled_part, bayesian.sampled_drawn),
         slow_facts(bayesian.beside_key, bayesian.beside_part, drawn=bayesian.beside_drawn),

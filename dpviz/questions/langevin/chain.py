@@ -24,6 +24,8 @@ from dpviz.accounting.langevin.step_sizes import (
     step_size_limits,
     wang_largest_epsilon,
 )
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
@@ -435,5 +437,5 @@ def about(
         slow=tuple(slow),
         layout=layout(*own.values()),
         # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
-        more={"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))},
+        more={"Accountants": lambda _: cards((Moments.name, Renyi().family, Renyi("classic").family, Tight.name))},
     )

@@ -81,7 +81,7 @@ def sizes(chain: Chain, x: Array, largest: Callable[[str], Array], axis: Axis, p
         x=axis,
         y=Axis("largest first step size", column="step_size", log=True, write=four_digits),
         lines=tuple(
-            Line(theorem, name, x, largest(theorem), "moments", color=color, kept=theorem == chain.theorem)
+            Line(theorem, name, x, largest(theorem), look.SOLID, color=color, kept=theorem == chain.theorem)
             for theorem, (name, color) in THEOREMS.items()
             if theorem != "wang" or not chain.momentum
         ),
@@ -148,7 +148,7 @@ def against_step_size(facts: ChainFacts, *, gradient_variance: float) -> LinePlo
     return LinePlot(
         x=log_axis("step size η₁", "step_size"),
         y=ERROR_AXIS,
-        lines=(Line("bound", "error bound", x, chain.mse(x, gradient_variance), "moments", color=look.BLUE),),
+        lines=(Line("bound", "error bound", x, chain.mse(x, gradient_variance), look.SOLID, color=look.BLUE),),
         guides=tuple(Guide("x", at, name, noted=False) for name, at in places.items()),
     )
 
@@ -158,15 +158,15 @@ def error_of_epsilon(facts: ChainFacts, *, gradient_variance: float) -> LinePlot
     chain = facts.chain
     x, allowed = epsilon_grid(chain.claim), proven(facts.allowed.step_size[:-1])
     bound = chain.mse(allowed, gradient_variance)
-    lines = [Line("composed", "largest private steps", x, bound, "moments", color=look.BLUE)]
+    lines = [Line("composed", "largest private steps", x, bound, look.SOLID, color=look.BLUE)]
     if not chain.momentum:
         wang = chain.mse(step_sizes(chain, "wang", x), gradient_variance)
-        lines.append(Line("wang", "Wang et al. 2015", x, wang, "moments", color=look.ORANGE, kept=False))
+        lines.append(Line("wang", "Wang et al. 2015", x, wang, look.SOLID, color=look.ORANGE, kept=False))
     if chain.exponent and not chain.momentum:  # what Proposition 5 speaks of
         # As printed: η̃₀ = ε²/(c₂² L² ln(1/δ)) is the largest step size without its N and T.
         y = chain.error(allowed * chain.steps ** (2 / 3) / chain.n, gradient_variance, mse_proposition5)
         name = "Prop. 5 as printed"
-        lines.append(Line("proposition5", name, x, y, "moments", color=look.GREY, approximate=True, kept=False))
+        lines.append(Line("proposition5", name, x, y, look.SOLID, color=look.GREY, approximate=True, kept=False))
     return LinePlot(
         x=EPSILON_AXIS,
         y=ERROR_AXIS,

@@ -11,8 +11,10 @@ from typing import Annotated
 import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import look
 from dpviz.charts.plot import Axis
@@ -53,7 +55,7 @@ def asks(get: Reader, key: str) -> bool:
 
 def weak(get: Reader) -> bool:
     """Whether Bayesian DP is asked at all."""
-    return asks(get, "bayesian") and bool(get(QUANTILES))
+    return asks(get, BAYESIAN) and bool(get(QUANTILES))
 
 
 GRADIENTS = gradients_where(weak, laws=True)
@@ -109,7 +111,7 @@ class NoiseAsked:
     @property
     def dp(self) -> list[str]:
         """The methods of DP."""
-        return [key for key in self.methods if key != "bayesian" and key not in self.left]
+        return [key for key in self.methods if key != BAYESIAN and key not in self.left]
 
     def facts(self, unknown: str, add: Callable[[Gradients, BayesianAsk], None]) -> Needs:
         """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
@@ -120,7 +122,7 @@ class NoiseAsked:
         if not self.dp and self.left and Tight.name not in self.left:
             bounds = [Tight.name]
         facts = Needs(unknown, self, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in self.quantiles)]))
-        if "bayesian" not in self.methods or "bayesian" in self.left or self.gradients is None:
+        if BAYESIAN not in self.methods or BAYESIAN in self.left or self.gradients is None:
             return facts
         try:
             if isinstance(self.gradients, Law):
@@ -216,7 +218,7 @@ class Needs:
         values = {
             key: need.value
             for key, need in self.needs.items()
-            if key.startswith("bayesian") is bayesian
+            if key.startswith(BAYESIAN) is bayesian
             and key in self.valid
             and need.value is not None
             and (math.isfinite(need.value) or self.unknown == "steps")
@@ -238,13 +240,15 @@ class Needs:
     def reference(self) -> str | None:
         """What the others are compared with: the moments accountant, as papers do, else another one with an answer."""
         answered = [key for key, need in self.needs.items() if self.bounds(key) and 0 < (need.value or 0.0) < math.inf]
-        return next((key for key in ("moments", "renyi_classic", "renyi_improved", *answered) if key in answered), None)
+        return next(
+            (key for key in (Moments.name, Renyi("classic").family, Renyi().family, *answered) if key in answered), None
+        )
 
     @property
     def compared(self) -> str | None:
         """What Bayesian DP is compared with: of a known distribution it converts moments as Rényi improved does."""
         if self.known:
-            return "renyi_improved" if "renyi_improved" in self.needs else None
+            return Renyi().family if Renyi().family in self.needs else None
         return self.dp
 
     def bounds(self, key: str) -> bool:
@@ -316,7 +320,7 @@ class Needs:
         """Names of methods without an answer, or with one that is limited, and why; those with one reason together."""
         alike: dict[str, list[str]] = {}
         for key, need in self.needs.items():
-            curve, bayesian = self.curves.get(key), key.startswith("bayesian")
+            curve, bayesian = self.curves.get(key), key.startswith(BAYESIAN)
             excluded = "" if self.bounds(key) else method(key, self.ask.amplification).kind_reason
             failing = self.unknown == "delta" and bayesian and (need.value or 1.0) < 1.01 * self.ask.failure
             limited = excluded or failing or (curve is not None and curve.reason) or need.value in (None, 0.0)
@@ -324,7 +328,7 @@ class Needs:
                 continue
             last = math.nan if curve is None else float(curve.epsilon[-1])
             lowest = 0.0  # what the largest order charges for doing nothing, where that is what keeps a curve up
-            if key == "moments":
+            if key == Moments.name:
                 lowest = math.log(1 / self.ask.delta) / 32
             elif curve is not None and curve.bayesian is not None:
                 lowest = float(curve.bayesian.floor[-1])
@@ -416,7 +420,7 @@ def answers(facts: Needs) -> DotPlot:
     dots = []
     for key, need in ordered(facts):
         text, saved, called = facts.text(key), facts.saving(key, against), name_of(key)
-        bound = facts.bounds(key) and (facts.certified or not key.startswith("bayesian"))
+        bound = facts.bounds(key) and (facts.certified or not key.startswith(BAYESIAN))
         name = "tight: the mechanism itself" if key == Tight.name else called
         dots.append(
             Dot(
@@ -448,7 +452,7 @@ def ordered(facts: Needs) -> list[tuple[str, Need]]:
     def place(item: tuple[str, Need]) -> tuple[float, bool]:
         need = item[1]
         if need.waits:
-            others = [other for other in facts.needs.items() if not (other[0].startswith("bayesian") or other[1].waits)]
+            others = [other for other in facts.needs.items() if not (other[0].startswith(BAYESIAN) or other[1].waits)]
             return max((place(other)[0] for other in others), default=math.inf), True
         return -math.inf if need.value is None else favourable * need.value, False
 

@@ -13,6 +13,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts.marks import Column, Guide, Line, Ring
@@ -26,7 +27,7 @@ from dpviz.questions.cards import cards
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, Row, experts, fields_of
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.methods import RARE, epsilon_axis
+from dpviz.questions.methods import AMPLIFIED, RARE, epsilon_axis
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, bayesian_curves, dp_curve
 from dpviz.questions.noise.needs import (
@@ -85,7 +86,7 @@ def along_noise(
         needs[Tight.name] = Need(None, waits=True)
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=needs, axis=plan)
     name = noise_label(mechanism)
-    weak_too = "bayesian" in ask.methods and ask.quantiles and "bayesian" not in ask.left
+    weak_too = BAYESIAN in ask.methods and ask.quantiles and BAYESIAN not in ask.left
     plot = LinePlot(
         x=Axis(
             f"{name} (noise ÷ sensitivity)",
@@ -136,7 +137,7 @@ def line(curve: Curve, facts: Needs, plan: NoiseAxis, delta: float) -> Line:
         curve.name,
         plan.sigma,
         curve.epsilon,
-        "bayesian" if printed else curve.key.partition(".")[0],
+        BAYESIAN if printed else curve.key.partition(".")[0],
         approximate=approximate,
         # One sample decides where there is little noise: all is dotted up to the last such point.
         dotted_until=float(plan.sigma[curve.dotted - 1]) if curve.dotted else None,
@@ -253,10 +254,10 @@ def layout(
     asked = Offered(METHODS, offered(get), RARE)
     groups: dict[str, tuple[Item, ...]] = {"Ask": (*ask, asked, *tight), "Mechanism": mechanism}
     sample = get(gradient_fields.SOURCE) != "law"
-    if asks(get, "bayesian"):
+    if asks(get, BAYESIAN):
         drawn = (*gradient_fields.controls(get, laws=True), *(experts(CLIP) if sample else ()))
         groups["Data"] = (QUANTILES, *(drawn if weak(get) else ()))
-    amplified = experts(AMPLIFICATION) if asks(get, "basic") or asks(get, "strong") else ()
+    amplified = experts(AMPLIFICATION) if any(asks(get, key) for key in AMPLIFIED) else ()
     failures = (*((DELTA_MU,) if DELTA in fields_of(mechanism) else ()), *(experts(FAILURE) if sample else ()))
     return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, Expert(IMAGE))}
 

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import library as dpviz
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import exact_divergence
+from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look
@@ -154,9 +156,9 @@ def epsilon_lines(sigma: float, rate: float, steps: int, delta: float, largest: 
     improved, classic = (converted(spent, orders, conversion) for conversion in ("improved", "classic"))
     formula, x = converted(closed, orders, "improved"), orders - 1.0
     lines = (
-        Line("renyi_improved", "improved", x, improved, "renyi_improved", explained=True),
-        Line("renyi_classic", "classic", x, classic, "renyi_classic", kept=False, explained=True),
-        Line("closed_form", "closed form", x, formula, "closed_form", kept=False, explained=True),
+        Line(Renyi().family, "improved", x, improved, Renyi().family, explained=True),
+        Line(Renyi("classic").family, "classic", x, classic, Renyi("classic").family, kept=False, explained=True),
+        Line(ClosedForm.name, "closed form", x, formula, ClosedForm.name, kept=False, explained=True),
         no_bound("asymptotic", "asymptotic", whole - 1.0, converted(steps * moment, whole, "classic")),
     )
     return tuple(line for line in lines if len(line.x))
@@ -166,7 +168,7 @@ def deciding_orders(sigma: float, rate: float, steps: int, delta: float) -> list
     """The orders at which the Rényi accountant reads ε, so that the curves' lowest points are what it answers."""
     deciding = [
         float(
-            dpviz.accountant("renyi", conversion=conversion)
+            dpviz.accountant(Renyi.name, conversion=conversion)
             .evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta)
             .order
         )
@@ -179,7 +181,7 @@ def moments(sigma: float, rate: float, steps: int, delta: float) -> Least:
     """λ and ε of the moments accountant: whole λ up to 32, classic conversion; NaNs at q = 0."""
     if rate == 0.0:
         return Least(math.nan, math.nan)
-    bound = dpviz.accountant("moments", max_order=MOST_MOMENTS).evaluate(
+    bound = dpviz.accountant(Moments.name, max_order=MOST_MOMENTS).evaluate(
         noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta
     )
     return Least(float(bound.order) - 1.0, float(bound.epsilon))

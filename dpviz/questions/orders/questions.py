@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz import library as dpviz
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.loss_density import loss_density
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import look
@@ -48,7 +50,7 @@ NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 def known_bounds(answer: Answer[Any]) -> Sequence[Block]:
     """The mechanism in words, and the table, with the interval of ε where it is there."""
     sigma, rate, steps, delta = (answer.given[name] for name in SETTINGS)
-    tight = getattr(answer.facts, "tight", None)
+    tight = answer.facts.tight if isinstance(answer.facts, DecidingFacts) else None
     facts = known(sigma, rate, steps, delta, answer.given["largest"], tight)
     return [Note(in_words(sigma, rate, steps, delta)), pd.DataFrame(rows("orders", "known", facts))]
 
@@ -154,7 +156,7 @@ def deciding(
     rung = [] if sample_rate == 0.0 else curves.rings(lines)
     if not math.isnan(old.order):
         hover = f"moments accountant (whole λ ≤ 32): <b>{numbers.epsilon(old.value)}</b> at λ = {old.order:.0f}"
-        rung.append(Ring(old.order, old.value, hover, look.style("moments").color))
+        rung.append(Ring(old.order, old.value, hover, look.style(Moments.name).color))
     plot = LinePlot(
         x=curves.order_axis(x, largest, log=log_x, shown=nearby(improved, largest, log_x)),
         y=curves.value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=curves.around(lines, log_y)),
@@ -196,7 +198,7 @@ def with_truth(answer: Answer[DecidingFacts]) -> Plot:
         return plot
     assert isinstance(plot.x.shown, tuple)
     x = np.unique([float(plot.lines[0].x[0]), *(plot.x.marks or ()), plot.x.shown[1]])
-    return with_bands(replace(answer, plot=plot), Band("tight", x, np.full(x.shape, low), np.full(x.shape, high)))
+    return with_bands(replace(answer, plot=plot), Band(Tight.name, x, np.full(x.shape, low), np.full(x.shape, high)))
 
 
 @dataclass(frozen=True)
@@ -244,10 +246,10 @@ def divergence(
         unsampled = orders / (2.0 * noise_multiplier) / noise_multiplier
     whole, moment = curves.asymptotic(noise_multiplier, sample_rate, largest)
     drawn = (
-        Line("exact", "exact", x, divergences, "renyi_improved", explained=True),
-        Line("closed_form", "closed form", x, closed, "closed_form", kept=False, explained=True),
+        Line("exact", "exact", x, divergences, Renyi().family, explained=True),
+        Line(ClosedForm.name, "closed form", x, closed, ClosedForm.name, kept=False, explained=True),
         no_bound("asymptotic", "asymptotic", whole - 1.0, moment),
-        Line("unsampled", "without sampling", x, unsampled, "basic", kept=False, explained=True),
+        Line("unsampled", "without sampling", x, unsampled, look.NEUTRAL, kept=False, explained=True),
     )
     lines, last = tuple(line for line in drawn if len(line.x)), curves.closed_last(orders, closed)
     regions = () if sample_rate == 0.0 else beyond(last, largest)
@@ -305,8 +307,8 @@ def concentrated(
         plateau = float(0.5 * sample_rate**2 * np.expm1(one / noise_multiplier / noise_multiplier))
     off = curves.leaves(orders, ratio)
     lines = (
-        Line("exact", "exact", x, ratio, "renyi_improved", explained=True),
-        Line("unsampled", "without sampling: 1/(2σ²)", x, unsampled, "basic", kept=False, explained=True),
+        Line("exact", "exact", x, ratio, Renyi().family, explained=True),
+        Line("unsampled", "without sampling: 1/(2σ²)", x, unsampled, look.NEUTRAL, kept=False, explained=True),
         no_bound("plateau", "plateau", x, np.full(x.shape, plateau)),
     )
     regions: tuple[Region, ...] = ()
@@ -368,7 +370,7 @@ def thresholds(
         spent = steps * curves.exact(noise_multiplier / threshold, sample_rate, orders)
         epsilon = epsilon_per_order(spent, orders, np.array(delta), "classic")
         name, color = f"C = {numbers.plain(threshold)}", (look.BLUE, look.ORANGE, look.GREEN)[index]
-        lines.append(Line(f"C{index}", name, orders - 1.0, epsilon, "renyi_improved", color=color, explained=True))
+        lines.append(Line(f"C{index}", name, orders - 1.0, epsilon, Renyi().family, color=color, explained=True))
     plot = LinePlot(
         x=curves.order_axis(orders - 1.0, largest, log=log_x, shown=curves.whole_span(largest, log_x, first=1.0)),
         y=curves.value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=curves.around(lines, log_y)),
@@ -384,7 +386,7 @@ def thresholds(
 def use(answer: Answer[DecidingFacts]) -> list[Block]:
     """What to set, the paragraph and the code, by the improved conversion."""
     setting = {name: answer.given[name] for name in SETTINGS}
-    return use_it(lambda: checked(Plan(**setting, key="renyi_improved", amplification="exact")))
+    return use_it(lambda: checked(Plan(**setting, key=Renyi().family, amplification="exact")))
 
 
 def about(
@@ -422,10 +424,11 @@ def about(
 
 
 DECIDING = about(
-    "deciding", deciding, ("renyi_improved", "renyi_classic", "moments", "closed_form", "tight"), ["abadi2orders"],
+    "deciding", deciding,
+    (Renyi().family, Renyi("classic").family, Moments.name, ClosedForm.name, Tight.name), ["abadi2orders"],
     key="orders", option="epsilon", log_y=True, more={"Use it": use},
     slow=(tight_part(events, attack=True, drawn=with_truth),),
 )  # fmt: skip
-ONE_STEP = about("divergence", divergence, ("renyi_improved", "closed_form"), ["sgm1"])
-THRESHOLDS = about("thresholds", thresholds, ("renyi_improved",), ["bdp5"], own=THRESHOLDS_C, log_y=True)
-CONCENTRATED = about("concentrated", concentrated, ("renyi_improved",))
+ONE_STEP = about("divergence", divergence, (Renyi().family, ClosedForm.name), ["sgm1"])
+THRESHOLDS = about("thresholds", thresholds, (Renyi().family,), ["bdp5"], own=THRESHOLDS_C, log_y=True)
+CONCENTRATED = about("concentrated", concentrated, (Renyi().family,))

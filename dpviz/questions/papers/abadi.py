@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.accounting.composition import Strong
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts.marks import Array, Band, Column, Guide
 from dpviz.charts.plot import LinePlot
@@ -50,17 +53,17 @@ def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float
     x = np.unique(np.round([*np.geomspace(max(here / 1e3, 1.0), min(here * 1e2, MOST_STEPS), POINTS), here]))
     setting = {"target_epsilon": epsilon, "sample_rate": sample_rate, "delta": delta}
     moments, strong = (
-        np.array([least_noise(method, steps=each, **setting) for each in x]) for method in ("moments", "strong")
+        np.array([least_noise(method, steps=each, **setting) for each in x]) for method in (Moments.name, Strong.name)
     )
     form = sample_rate * np.sqrt(x * -math.log(delta)) / epsilon
     constants, extra = moments / form, np.sqrt(np.log(x / delta))
     at = int(np.flatnonzero(x == here)[0])
     sigma, c2 = float(moments[at]), float(constants[at])
     curves = {
-        "moments": {"y": moments, "hover": (Column("c₂ here", constants, key="c2"),)},
+        Moments.name: {"y": moments, "hover": (Column("c₂ here", constants, key="c2"),)},
         "theorem1": c2 * form,
         "standard": c2 * form * extra,
-        "strong": strong,
+        Strong.name: strong,
     }
     plot = chart(ROOM, "theorem1", x, curves, guides=upright(here, f"T = {numbers.short_steps(here)}"))
     facts = Facts(
@@ -204,7 +207,7 @@ def tail_bound(*, noise_multiplier: float, sample_rate: float, steps: int, epsil
     each = np.minimum(moments[:, None] - ORDERS[:, None] * x, 0.0)
     best = np.exp(each.min(axis=0))
     curves = {f"order{order}": np.exp(each[order - 1]) for order in SHOWN_ORDERS}
-    curves["moments"] = np.where(best >= LEAST_DELTA / 10.0, best, np.nan)
+    curves[Moments.name] = np.where(best >= LEAST_DELTA / 10.0, best, np.nan)
     guides = upright(epsilon, f"ε = {numbers.plain(epsilon)}")
     plot = chart(ROOM, "tail", x, curves, x_axis={"shown": (0.0, float(x[-1]))}, guides=guides)
     logs = np.minimum(moments - ORDERS * epsilon, 0.0)
@@ -240,14 +243,14 @@ def tight_tail(answer: Answer[Facts]) -> Band:
     lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
     here = x == answer.given["epsilon"]
     upper[here] = settled(upper[here], np.asarray(tail_soon(answer).upper))
-    return Band("tight", x, np.maximum(lower, LEAST_DELTA / 10.0), np.maximum(upper, LEAST_DELTA / 10.0))
+    return Band(Tight.name, x, np.maximum(lower, LEAST_DELTA / 10.0), np.maximum(upper, LEAST_DELTA / 10.0))
 
 
 def tail_soon(answer: Answer[Facts]) -> Band:
     """From above alone, at the ε asked for."""
     mechanism = SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
     most = quick_delta(mechanism, answer.given["steps"], answer.given["epsilon"])
-    return Band("tight", np.array([answer.given["epsilon"]]), ZERO, np.array([max(most, LEAST_DELTA / 10.0)]))
+    return Band(Tight.name, np.array([answer.given["epsilon"]]), ZERO, np.array([max(most, LEAST_DELTA / 10.0)]))
 
 
 def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:

@@ -41,8 +41,8 @@ COUNT = SampledGaussian(100.0, 1.0)
 
 # What is printed of Figs. 2b and 2d: epoch → ε, and whose.
 PRINTED = {
-    "2b": {50: (5.76, "renyi_classic"), 20: (4.7, "odometer"), 6: (3.24, "odometer")},
-    "2d": {8: (1.45, "odometer")},
+    "2b": {50: (5.76, Renyi("classic").family), 20: (4.7, OdometerAccountant.name), 6: (3.24, OdometerAccountant.name)},
+    "2d": {8: (1.45, OdometerAccountant.name)},
 }
 
 

@@ -11,6 +11,9 @@ import pandas as pd
 from scipy.special import betainccinv
 
 from dpviz import library as dpviz
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
+from dpviz.accounting.composition import Basic
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.marks import Array, Band, Column, Guide, Point
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
@@ -38,8 +41,8 @@ Curves = dict[str, Array]  # ε at the paper's order, "dp_fixed", and at the bes
 def dp_curves(order: int, **setting: Any) -> Curves:
     """ε of DP at the δ of the figures."""
     common: dict[str, Any] = {"sample_rate": synthetic.RATE, "delta": synthetic.DELTA, **setting}
-    fixed = dpviz.epsilon("renyi", conversion="classic", orders=[order + 1.0], **common)
-    return {"dp_fixed": np.asarray(fixed), "dp_best": np.asarray(dpviz.epsilon("moments", **common))}
+    fixed = dpviz.epsilon(Renyi.name, conversion="classic", orders=[order + 1.0], **common)
+    return {"dp_fixed": np.asarray(fixed), "dp_best": np.asarray(dpviz.epsilon(Moments.name, **common))}
 
 
 def bayesian_curves(order: int, each: Array) -> Curves:
@@ -69,7 +72,7 @@ def with_bayesian(answer: Answer[Facts], costs: Array) -> Answer[Facts]:
 
 
 FIGURE_1 = reproduction(
-    "bayesian",
+    ROOM,
     "bdp_figure1",
     along_steps,
     {"Question": ("quantile", "order", SEED)},
@@ -93,7 +96,7 @@ def against_noise(*, quantile: str, unclipped: bool, order: int, seed: int) -> A
 
 
 FIGURE_3 = reproduction(
-    "bayesian",
+    ROOM,
     "bdp_figure3",
     against_noise,
     {"Question": ("quantile", "unclipped", "order", SEED)},
@@ -124,7 +127,7 @@ def most_likely(zeros: Array, ones: int, failure: float) -> Array:
     return np.where(zeros > 0.0, betainccinv(ones + 1.0, np.maximum(zeros, 1.0), failure), 1.0)
 
 
-RARE = reproduction("bayesian", "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
+RARE = reproduction(ROOM, "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
 
 # --- Propositions 3 and 4: k mechanisms, a group of k -----------------------------------------------------------------
 
@@ -137,7 +140,7 @@ def together(*, epsilon_mu: float, delta_mu: float, count: int) -> Answer[Facts]
         x = np.unique(np.round(np.r_[np.geomspace(1.0, 2.0 * count, 400), count]))
     epsilons, basic = np.transpose([dpviz.bayesian_basic(**each, count=k) for k in x])
     group = np.array([dpviz.bayesian_group(**each, size=k)[1] for k in x])
-    curves = {"basic": {"y": basic, "hover": (Column("ε", epsilons, key="epsilon"),)}, "group": group}
+    curves = {Basic.name: {"y": basic, "hover": (Column("ε", epsilons, key="epsilon"),)}, "group": group}
     guides = (Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),)
     plot = chart(ROOM, "together", x, curves, y_axis={"shown": (delta_mu / 2.0, 2.0)}, guides=guides)
     of_mechanisms, of_group = dpviz.bayesian_basic(**each, count=count), dpviz.bayesian_group(**each, size=count)
@@ -160,7 +163,7 @@ def largest_group(epsilon_mu: float, delta_mu: float) -> int:
     return low
 
 
-TOGETHER = reproduction("bayesian", "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
+TOGETHER = reproduction(ROOM, "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
 
 # --- Table 1, Abalone and Adult: what private variational inference reaches at which ε --------------------------------
 
@@ -179,7 +182,7 @@ def inference(*, data: str) -> Answer[Facts]:
     noise = (Column("σ", runs.sigma[order], key="sigma"),)
     low, high = min(lowest.min(), private, without), max(highest.max(), private, without)
     shown = (0.8 * min(bayesian, dp, runs.moments.min()), 1.4 * max(runs.bayesian.max(), runs.moments.max(), dp))
-    epsilons = {"moments": runs.moments, "bayesian": runs.bayesian}
+    epsilons = {Moments.name: runs.moments, BAYESIAN: runs.bayesian}
     plot = chart(
         ROOM,
         "inference",
@@ -189,8 +192,8 @@ def inference(*, data: str) -> Answer[Facts]:
         y_axis={"shown": (low - 0.5, high + 0.5)},
         bands=(Band("all seeds", runs.moments[order], lowest[order], highest[order], key="seeds"),),
         points=(
-            Point(dp, private, f"{private:g} % at DP's ε = {dp:g}, {TABLE}", "moments"),
-            Point(bayesian, private, f"{private:g} % at Bayesian ε = {bayesian:g}, {TABLE}", "bayesian"),
+            Point(dp, private, f"{private:g} % at DP's ε = {dp:g}, {TABLE}", Moments.name),
+            Point(bayesian, private, f"{private:g} % at Bayesian ε = {bayesian:g}, {TABLE}", BAYESIAN),
         ),
         guides=(Guide("y", without, f"without privacy {without:.1f}\u00a0%"),),
     )
@@ -216,7 +219,7 @@ def table(answer: Answer[Facts]) -> list[Block]:
 
 
 INFERENCE = reproduction(
-    "bayesian",
+    ROOM,
     "inference",
     inference,
     more={"The runs": table, "One run again": lambda answer: (Rerun(answer.facts.runs.record.key),)},

@@ -12,6 +12,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look
@@ -90,7 +91,7 @@ def renyi_above(known: Described, delta: float) -> float:
     1 + 2(A_α − 1) with the pair's own A_α, for γ^(−1−α) ≤ γ^(α−2).
     """
     mechanism, count = known.above
-    plain = float(dpviz.epsilon("renyi", mechanism=mechanism, steps=count, delta=delta))
+    plain = float(dpviz.epsilon(Renyi.name, mechanism=mechanism, steps=count, delta=delta))
     if not known.doubled:
         return plain
     assert isinstance(mechanism, SampledGaussian)
@@ -189,7 +190,7 @@ def beside(facts: CheckFacts, claimed: float) -> DotPlot:
         marks.append(("low", "at least", facts.low, numbers.plain(numbers.down(facts.low, 4), digits=4), look.ORANGE))
     if facts.high < facts.renyi:
         marks.append(("high", "at most", facts.high, most[0], look.GREEN))
-    marks.append(("renyi", "at most, Rényi", facts.renyi, most[1], look.MAUVE))
+    marks.append((Renyi.name, "at most, Rényi", facts.renyi, most[1], look.MAUVE))
     dots = tuple(Dot(name, at, text, f"{name}: ε = {at:.4g}", color, key=key) for key, name, at, text, color in marks)
     axis = Axis("ε", column="epsilon", log=True)
     return DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim")

@@ -11,8 +11,11 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
 from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts.marks import Array, Column, Point
@@ -44,10 +47,10 @@ def ensemble(**given: Any) -> Answer[Facts]:
     at = x.astype(int) - 1
     noise, threshold = released(given)
     gaussian = "noise_std" in noise
-    curves: dict[str, Any] = {"renyi": np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))}
+    curves: dict[str, Any] = {Renyi.name: np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))}
     if gaussian:
-        curves["tight"] = np.asarray(dpviz.pate_epsilon(x, delta=delta, method="tight", **noise))
-    public = curves["tight" if gaussian else "renyi"]  # the least ε that may be published
+        curves[Tight.name] = np.asarray(dpviz.pate_epsilon(x, delta=delta, method=Tight.name, **noise))
+    public = curves[Tight.name if gaussian else Renyi.name]  # the least ε that may be published
     orders = SOME if digits else ALL
     each = pate_divergence_at(counts, orders, threshold=threshold, one_sided=one_sided, **noise)
     total = np.cumsum(each, axis=0)[at] if digits else x[:, None] * each
@@ -106,7 +109,7 @@ def printed_points(delta: float, last: float) -> tuple[Point, ...]:
     """What Li et al. 2019 print for PATE at this δ, as far as the axis goes."""
     cited = "Li et al. 2019, Table 1"
     return tuple(
-        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", "bayesian")
+        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", BAYESIAN)
         for claim in CLAIMS
         if claim.key.startswith("sg-table1-") and claim.recompute is not None
         if (given := claim.recompute.keywords).get("delta") == delta and (queries := given["queries"]) <= last

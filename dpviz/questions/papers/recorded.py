@@ -10,6 +10,7 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts.marks import Column, Guide, Ring
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
@@ -149,7 +150,7 @@ def reach(key: str, model: str, epsilon: float) -> Reach:
     first = record.of(name)[0].found
     [(sigma, batch, steps)] = first["schedule"]
     examples = int(first["examples"])
-    tight = dpviz.epsilon("tight", noise_multiplier=sigma, sample_rate=batch / examples, steps=steps, delta=DELTA)
+    tight = dpviz.epsilon(Tight.name, noise_multiplier=sigma, sample_rate=batch / examples, steps=steps, delta=DELTA)
     accuracies = tuple(record.values(name, "test_accuracy").tolist())
     return Reach(model, record.made, examples, epsilon, float(tight), accuracies, dict(record.settings[name]))
 

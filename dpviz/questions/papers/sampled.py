@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.closed_form import both_directions
 from dpviz.charts import look
 from dpviz.charts.marks import Array
@@ -39,8 +40,8 @@ def closed_form(*, sample_rate: float, first: float, second: float, third: float
         closed = dpviz.closed_form_divergence(**setting)
         name = f"σ = {numbers.plain(sigma)}"
         of_theorem = {"name": f"{name}, Theorem 11", "y": closed, "kept": False, "explained": True}
-        curves[f"exact {sigma:g}"] = {"name": name, "y": exact, "family": "renyi_improved", "color": color}
-        curves[f"closed {sigma:g}"] = of_theorem | {"family": "renyi_classic", "color": color}
+        curves[f"exact {sigma:g}"] = {"name": name, "y": exact, "family": Renyi().family, "color": color}
+        curves[f"closed {sigma:g}"] = of_theorem | {"family": Renyi("classic").family, "color": color}
         compared.append(ratios(name, exact, closed))
     shown = decent([curve["y"] for curve in curves.values()])
     plot = chart("papers/sampled", "sgm_figure1", ORDERS, curves, y_axis={"shown": shown})

@@ -10,7 +10,9 @@ from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
 
 from dpviz import library as dpviz
+from dpviz.accounting.composition import Strong
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
@@ -23,15 +25,15 @@ def moments(steps: int) -> Recomputed:
     """The moments accountant, the same with λ that need not be whole, and the tight interval."""
     interval = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
     known: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
-    between = dpviz.epsilon("renyi", conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **known)
+    between = dpviz.epsilon(Renyi.name, conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **known)
     note = f"with λ that need not be whole {float(between):.5g}"
-    return tight((interval.lower, interval.upper), float(dpviz.epsilon("moments", **known)), note)
+    return tight((interval.lower, interval.upper), float(dpviz.epsilon(Moments.name, **known)), note)
 
 
 def strong(steps: int) -> Recomputed:
     """Strong composition with one step's ε₀ scaled by q."""
     linear, exact = (
-        float(dpviz.epsilon("strong", steps=steps, delta=DELTA, amplification=rule, **SETTING))
+        float(dpviz.epsilon(Strong.name, steps=steps, delta=DELTA, amplification=rule, **SETTING))
         for rule in ("linear", "exact")
     )
     squared = strong_squared(steps)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpviz import library as dpviz
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.marks import Array
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 from dpviz.fields import numbers
@@ -68,7 +69,7 @@ def inferred(data: str) -> Inferred:
     sigma = np.array([record.settings[arm]["noise_multiplier"] for arm in arms])
     known = {"sample_rate": settings["batch_size"] / examples, "steps": settings["steps"], "noise_multiplier": sigma}
     moments, strict = (
-        np.asarray(dpviz.epsilon("moments", **known, delta=settings[name])) for name in ("delta", "delta_mu")
+        np.asarray(dpviz.epsilon(Moments.name, **known, delta=settings[name])) for name in ("delta", "delta_mu")
     )
     measured = np.array([record.spread(arm, "epsilon_mu").highest for arm in arms])
     clipped = np.array([record.spread(arm, "clipped").mean for arm in arms])
@@ -90,7 +91,7 @@ def guess(epsilon: float) -> Recomputed:
 def dp(sigma: float, batch: int, examples: int, steps: int) -> Recomputed:
     """DP by Rényi divergences."""
     known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "steps": steps, "delta": 1e-5}
-    return Recomputed(float(dpviz.epsilon("renyi", **known)), note=f"at σ = {sigma:g}")
+    return Recomputed(float(dpviz.epsilon(Renyi.name, **known)), note=f"at σ = {sigma:g}")
 
 
 def floor(last: int = LAST_ORDER) -> Recomputed:
@@ -114,7 +115,7 @@ def noise(data: str, epsilon: float) -> Recomputed:
     """The least σ of the printed ε of DP, by the moments accountant with the scripts' q and T."""
     runs = inferred(data)
     known: dict[str, Any] = {"steps": runs.settings["steps"], "delta": 1e-5, "sample_rate": runs.sample_rate}
-    sigma = dpviz.solve("noise_multiplier", method="moments", target_epsilon=epsilon, **known)
+    sigma = dpviz.solve("noise_multiplier", method=Moments.name, target_epsilon=epsilon, **known)
     return Recomputed(math.nan, note=f"{epsilon:g} at σ = {sigma:.4g}")
 
 
@@ -129,7 +130,7 @@ def reached(data: str, epsilon: float = math.inf) -> Recomputed:
 def length(epsilon: float, sigma: float, batch: int, examples: int) -> Recomputed:
     """The most steps for which the moments accountant stays within the printed ε, rounded."""
     known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "delta": 1e-5}
-    steps = dpviz.solve("steps", method="moments", target_epsilon=epsilon, **known)
+    steps = dpviz.solve("steps", method=Moments.name, target_epsilon=epsilon, **known)
     return Recomputed(math.nan, note=f"{epsilon:.1f} after {steps:.0f} steps, {steps * batch / examples:.0f} epochs")
 
 
@@ -138,8 +139,8 @@ def figure_1(quantile: float) -> Recomputed:
     each = np.array([synthetic.epsilon_of_costs(synthetic.fresh_costs(quantile, seed))[-1] for seed in range(DRAWS)])
     fixed, best = np.sort(each[:, synthetic.ORDERS.index(16)]), np.sort(each.min(axis=1))
     known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "delta": synthetic.DELTA}
-    dp_fixed = float(dpviz.epsilon("renyi", orders=[17.0], conversion="classic", steps=100, **known))
-    dp_best = float(dpviz.epsilon("moments", steps=100, **known))
+    dp_fixed = float(dpviz.epsilon(Renyi.name, orders=[17.0], conversion="classic", steps=100, **known))
+    dp_best = float(dpviz.epsilon(Moments.name, steps=100, **known))
     note = (
         f"middle of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}; at the best λ of "
         f"each: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.fields.tables import made, tables
 from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
@@ -76,7 +77,7 @@ def planned() -> Recomputed:
     orders = [*np.arange(2.25, 10.1, 0.25), 16.0, 32.0]
     known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
     interval = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
-    value = dpviz.epsilon("renyi", conversion="classic", orders=orders, **known)
+    value = dpviz.epsilon(Renyi.name, conversion="classic", orders=orders, **known)
     return tight((interval.lower, interval.upper), float(value), "interval: tight, as if planned")
 
 
