@@ -72,7 +72,7 @@ def with_bayesian(answer: Answer[Facts], costs: Array) -> Answer[Facts]:
 
 
 FIGURE_1 = reproduction(
-    ROOM,
+    "bayesian",
     "bdp_figure1",
     along_steps,
     {"Question": ("quantile", "order", SEED)},
@@ -96,7 +96,7 @@ def against_noise(*, quantile: str, unclipped: bool, order: int, seed: int) -> A
 
 
 FIGURE_3 = reproduction(
-    ROOM,
+    "bayesian",
     "bdp_figure3",
     against_noise,
     {"Question": ("quantile", "unclipped", "order", SEED)},
@@ -127,7 +127,7 @@ def most_likely(zeros: Array, ones: int, failure: float) -> Array:
     return np.where(zeros > 0.0, betainccinv(ones + 1.0, np.maximum(zeros, 1.0), failure), 1.0)
 
 
-RARE = reproduction(ROOM, "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
+RARE = reproduction("bayesian", "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
 
 # --- Propositions 3 and 4: k mechanisms, a group of k -----------------------------------------------------------------
 
@@ -163,7 +163,7 @@ def largest_group(epsilon_mu: float, delta_mu: float) -> int:
     return low
 
 
-TOGETHER = reproduction(ROOM, "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
+TOGETHER = reproduction("bayesian", "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
 
 # --- Table 1, Abalone and Adult: what private variational inference reaches at which ε --------------------------------
 
@@ -219,7 +219,7 @@ def table(answer: Answer[Facts]) -> list[Block]:
 
 
 INFERENCE = reproduction(
-    ROOM,
+    "bayesian",
     "inference",
     inference,
     more={"The runs": table, "One run again": lambda answer: (Rerun(answer.facts.runs.record.key),)},
