@@ -177,6 +177,10 @@ def one_mechanism(noise_multiplier: Any, sample_rate: Any, mechanism: Mechanism 
     return mechanism or SampledGaussian(noise_multiplier, sample_rate)
 
 
+@overload
+def renyi_divergence(*, noise_multiplier: float, sample_rate: float, orders: float) -> float: ...
+@overload
+def renyi_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array: ...
 def renyi_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array:
     """R(α) of one sampled Gaussian step, exact to 1e-11, for any real orders > 1; arguments broadcast."""
     return _plain(log_moments.renyi_divergence(noise_multiplier, sample_rate, orders))

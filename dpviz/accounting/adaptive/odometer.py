@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -168,6 +168,26 @@ def _odometer(variant: str, orders: ArrayLike | None) -> OdometerAccountant:
     return OdometerAccountant(variant, () if orders is None else tuple(_validate.orders(orders).tolist()))
 
 
+class OdometerOptions(TypedDict, total=False):
+    """Which odometer: see `odometer_epsilon`."""
+
+    variant: Literal["paper", "authors", "powers"]
+    orders: ArrayLike | None
+
+
+@overload
+def odometer_epsilon(
+    *, noise_multiplier: float, sample_rate: float, steps: float, delta: float, **options: Unpack[OdometerOptions]
+) -> float: ...
+@overload
+def odometer_epsilon(
+    *,
+    noise_multiplier: ArrayLike,
+    sample_rate: ArrayLike,
+    steps: ArrayLike,
+    delta: ArrayLike,
+    **options: Unpack[OdometerOptions],
+) -> float | Array: ...
 def odometer_epsilon(
     *,
     noise_multiplier: ArrayLike,

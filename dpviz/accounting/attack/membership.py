@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
@@ -9,6 +11,10 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 
 
+@overload
+def attack_success(epsilon: float, *, delta: float = 0.0, prior: float = 0.5) -> float: ...
+@overload
+def attack_success(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | Array: ...
 def attack_success(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | Array:
     """The highest accuracy of a guess of membership, over all attacks, that (ε, δ) alone allows.
 
@@ -33,6 +39,12 @@ def attack_success(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLi
     return float(success) if success.ndim == 0 else success
 
 
+@overload
+def posterior_belief(epsilon: float, *, prior: float = 0.5, delta: float = 0.0, failure: float = 0.0) -> float: ...
+@overload
+def posterior_belief(
+    epsilon: ArrayLike, *, prior: ArrayLike = 0.5, delta: ArrayLike = 0.0, failure: ArrayLike = 0.0
+) -> float | Array: ...
 def posterior_belief(
     epsilon: ArrayLike, *, prior: ArrayLike = 0.5, delta: ArrayLike = 0.0, failure: ArrayLike = 0.0
 ) -> float | Array:
@@ -62,6 +74,10 @@ def posterior_belief(
     return float(belief) if belief.ndim == 0 else belief
 
 
+@overload
+def sure_success(epsilon: float, *, hit_rate: float, delta: float = 0.0) -> float: ...
+@overload
+def sure_success(epsilon: ArrayLike, *, hit_rate: ArrayLike, delta: ArrayLike = 0.0) -> float | Array: ...
 def sure_success(epsilon: ArrayLike, *, hit_rate: ArrayLike, delta: ArrayLike = 0.0) -> float | Array:
     """The highest share of true claims among claims of membership that members draw with probability `hit_rate`.
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, NotRequired, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -111,6 +112,20 @@ class Langevin:
         return np.asarray(1.0 / (self.cost * _validate.noise_multiplier(noise_multiplier) ** 2))
 
 
+class Sampler(TypedDict):
+    """The arguments of `Langevin`."""
+
+    n: float
+    batch_size: float
+    clip: float
+    friction: NotRequired[float | None]
+    adjacency: NotRequired[Literal["add_remove", "replace_one"]]
+
+
+@overload
+def langevin_noise_multiplier(step_sizes: float, **sampler: Unpack[Sampler]) -> float: ...
+@overload
+def langevin_noise_multiplier(step_sizes: ArrayLike, **sampler: Unpack[Sampler]) -> float | Array: ...
 def langevin_noise_multiplier(
     step_sizes: ArrayLike,
     *,

@@ -49,14 +49,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.methods import accountant
+from dpviz.accounting.methods import Method, accountant
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
@@ -230,6 +230,19 @@ class Threshold:
         return np.minimum(largest_cost, answer + orders / (2.0 * self.noise_std**2))
 
 
+class Ensemble(TypedDict, total=False):
+    """How an ensemble answers: see `pate_epsilon`."""
+
+    noise_std: float | None
+    noise_scale: float | None
+    threshold_std: float | None
+    method: Method
+
+
+@overload
+def pate_epsilon(queries: float, *, delta: float, **ensemble: Unpack[Ensemble]) -> float: ...
+@overload
+def pate_epsilon(queries: ArrayLike, *, delta: ArrayLike, **ensemble: Unpack[Ensemble]) -> float | Array: ...
 def pate_epsilon(
     queries: ArrayLike,
     *,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -89,6 +89,10 @@ class ClosedForm(Converted):
 LEAST_ASYMPTOTIC_NOISE = 1.0
 
 
+@overload
+def asymptotic_moment(*, noise_multiplier: float, sample_rate: float, orders: float) -> float: ...
+@overload
+def asymptotic_moment(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array: ...
 def asymptotic_moment(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array:
     """q²λ(λ + 1)/((1 − q)σ²), the leading term of the log moment of one step; NaN where a condition of the lemma fails.
 
