@@ -108,8 +108,8 @@ def slow_facts(
     """A slow part that brings facts, by their names; `drawn` is the plot of an answer that has them."""
 
     def join(answer: Answer[F], part: Mapping[str, Any]) -> Answer[F]:
-        known = replace(answer, facts=replace(answer.facts, **part))  # type: ignore[type-var]
-        return replace(known, plot=drawn(known))
+        filled = replace(answer, facts=replace(answer.facts, **part))  # type: ignore[type-var]
+        return replace(filled, plot=drawn(filled))
 
     return Slow(key, work, join, quick)
 

@@ -169,8 +169,8 @@ def _values(question: Question[Any], settings: Mapping[str, Any]) -> dict[str, A
     whole_ones = {name for name, given in settings.items() if _whole(given, question.settings.get(name))}
     unknown = [name for name in settings if name not in named and name not in whole_ones]
     if unknown:
-        known = ", ".join(dict.fromkeys([*question.settings, *named]))
-        raise ValueError(f"Question {question.key!r} has no setting {unknown[0]!r}; it has {known}.")
+        offered = ", ".join(dict.fromkeys([*question.settings, *named]))
+        raise ValueError(f"Question {question.key!r} has no setting {unknown[0]!r}; it has {offered}.")
     given = {named[name].key: value for name, value in settings.items() if name in named and name not in whole_ones}
 
     def get(field: Field[Any], /) -> Any:

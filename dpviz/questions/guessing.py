@@ -76,8 +76,8 @@ def guess(epsilon: float, delta: float, best: Accuracy | None) -> Guess:
 
 def allowed(name: str, epsilon: Array, delta: float) -> Column:
     """Right guesses that each ε alone allows, for the table: the chart has an axis of its own for them."""
-    known = np.where(np.isnan(epsilon), 0.0, epsilon)
-    values = np.where(np.isnan(epsilon), np.nan, attack_success(known, delta=delta))
+    finite = np.where(np.isnan(epsilon), 0.0, epsilon)
+    values = np.where(np.isnan(epsilon), np.nan, attack_success(finite, delta=delta))
     return Column(name, values, hovers=False, write=_up)
 
 

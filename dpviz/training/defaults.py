@@ -51,14 +51,14 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
     if model in MODELS:  # else `check` names those that there are
         settings = settings.with_(**MODELS[model].usual)
     settings.check()
-    examples, known = examples_of(data), MODELS[model]
+    examples, chosen = examples_of(data), MODELS[model]
     changed: dict[str, Any] = {}
     if examples >= _LARGE:
-        changed |= known.large
+        changed |= chosen.large
     elif target_epsilon < _LOW_EPSILON:
-        changed |= known.low_epsilon
+        changed |= chosen.low_epsilon
     if not is_own(data):
-        changed |= known.tables if len(DATA_SETS[data].shape) == 1 else {}
+        changed |= chosen.tables if len(DATA_SETS[data].shape) == 1 else {}
         changed |= DATA_SETS[data].usual
     if is_own(data):  # some twelve batches to an epoch, as of Abalone
         changed["batch_size"] = min(1024, 2 ** int(math.log2(max(1, examples // 12))))

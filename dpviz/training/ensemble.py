@@ -46,8 +46,8 @@ def digits() -> Digits:
         images.reshape(len(images), -1).astype(np.float32) / np.float32(255.0)
         for images in (whole.train_images, whole.test_images)
     )
-    known, labels = whole.train_labels.astype(np.int64), whole.test_labels.astype(np.int64)
-    return Digits(private, known, public[:QUERIES], labels[:QUERIES], public[QUERIES:], labels[QUERIES:])
+    train_labels, labels = whole.train_labels.astype(np.int64), whole.test_labels.astype(np.int64)
+    return Digits(private, train_labels, public[:QUERIES], labels[:QUERIES], public[QUERIES:], labels[QUERIES:])
 
 
 def predicted(images: Pixels, labels: Labels, asked: Pixels) -> Labels:

@@ -55,9 +55,9 @@ def kind(words: str) -> str:
 
 
 def _problem(asked: Request) -> str:
-    known = measurements().find(asked.key)
-    if known is not None and known.problem:
-        return f"Nothing could be measured: {known.problem}"
+    measurement = measurements().find(asked.key)
+    if measurement is not None and measurement.problem:
+        return f"Nothing could be measured: {measurement.problem}"
     return STOPPED if asked.key in _stopped() else ""
 
 

@@ -73,12 +73,12 @@ def _quick(events: tuple[Event, ...], delta: float) -> QuickTight:
     mechanisms, counts = grids.releasing([m for m, _ in events], np.array([float(t) for _, t in events]))
     alike = sum(t * _log_alike(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
     apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
-    known = grids.epsilon_without_grid(mechanisms, counts, delta)
-    if known is None:
+    exact = grids.epsilon_without_grid(mechanisms, counts, delta)
+    if exact is None:
         epsilon, zero = _on_grid(mechanisms, counts, delta)
         apart = min(apart, zero)
     else:
-        epsilon = known[1]
+        epsilon = exact[1]
         if mechanisms and (counts.sum() == 1.0 or all(m.as_gaussian is not None for m in mechanisms)):
             apart = min(apart, grids.delta_of_row(mechanisms, counts, 0.0)[1])
     return QuickTight(epsilon, min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0))

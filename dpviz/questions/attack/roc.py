@@ -85,10 +85,10 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
     x = rates(log_rates)
     left = left_out((Renyi().family, Tight.name), mechanism)
-    known: dict[str, Any] = {"mechanism": mechanism, "steps": steps}
+    run: dict[str, Any] = {"mechanism": mechanism, "steps": steps}
     epsilon, name = math.inf, "Rényi"
     if Renyi().family not in left:
-        epsilon = float(dpviz.epsilon(Renyi.name, delta=delta, **known))
+        epsilon = float(dpviz.epsilon(Renyi.name, delta=delta, **run))
     elif Tight.name not in left:
         epsilon, name = quick_tight(mechanism, steps, delta).epsilon, Tight.name
     curves: dict[str, Array] = {}
@@ -100,7 +100,7 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
         facts = replace(facts, success=facts.alone(delta), bound=pair)
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
-        failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, epsilon=at, **known)), 1.0)
+        failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, epsilon=at, **run)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
         curves[Renyi.name] = curve
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=curve)
@@ -130,8 +130,8 @@ def _without_sampling(mechanism: Mechanism) -> Mechanism:
 
 def region_key(answer: Answer[RocFacts]) -> Hashable | None:
     """What decides the tight region, which holds for every δ at once; None where the chart shows none."""
-    known = Tight.name not in answer.facts.left and answer.facts.epsilon < NO_PROMISE
-    return (answer.given["mechanism"], answer.given["steps"]) if known else None
+    within_reach = Tight.name not in answer.facts.left and answer.facts.epsilon < NO_PROMISE
+    return (answer.given["mechanism"], answer.given["steps"]) if within_reach else None
 
 
 def region(answer: Answer[RocFacts]) -> dict[str, Any]:

@@ -66,11 +66,11 @@ def individual(
     if sample_rate == 0.0:
         raise ValueError("With q = 0 nobody ever takes part and no budget is used: choose a sampling rate above 0.")
     norms = FAMILIES[family]
-    known = {"noise_std": noise_multiplier * threshold, "largest_norm": threshold, "sample_rate": sample_rate}
+    setting = {"noise_std": noise_multiplier * threshold, "largest_norm": threshold, "sample_rate": sample_rate}
     promise = {"target_epsilon": target_epsilon, "delta": delta}
-    budget = IndividualFilter(people=1, **known, **promise)
+    budget = IndividualFilter(people=1, **setting, **promise)
     median = min(float(norms.largest(1.0)), threshold)
-    ordinary, typical = individual_steps([threshold, median], **known, **promise).tolist()
+    ordinary, typical = individual_steps([threshold, median], **setting, **promise).tolist()
     if ordinary < 1.0:
         raise ValueError(
             f"Not one step fits the budget: ε = {target_epsilon:g} at δ = {delta:g} asks for more noise, a lower "

@@ -38,8 +38,8 @@ def of_run(record: RunRecord, examples: int = 2_000, seed: int = 0) -> RunNetwor
     secret = settings is not None and not record.restarts and settings.secure_noise
     if settings is not None and secret and isinstance(epsilons, dict) and BAYESIAN in epsilons:
         epsilon = epsilons[BAYESIAN]  # JSON: what is no number proves nothing
-        known = isinstance(epsilon, int | float) and not math.isnan(epsilon)
-        bayesian = float(epsilon) if known else math.inf, settings.bayesian_delta
+        bounded = isinstance(epsilon, int | float) and not math.isnan(epsilon)
+        bayesian = float(epsilon) if bounded else math.inf, settings.bayesian_delta
     return RunNetwork(
         title=record.title,
         run=record.id,

@@ -24,10 +24,10 @@ DELTA = 1e-5
 def moments(steps: int) -> Recomputed:
     """The moments accountant, the same with λ that need not be whole, and the tight interval."""
     interval = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
-    known: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
-    between = dpviz.epsilon(Renyi.name, conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **known)
+    run: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
+    between = dpviz.epsilon(Renyi.name, conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **run)
     note = f"with λ that need not be whole {float(between):.5g}"
-    return tight((interval.lower, interval.upper), float(dpviz.epsilon(Moments.name, **known)), note)
+    return tight((interval.lower, interval.upper), float(dpviz.epsilon(Moments.name, **run)), note)
 
 
 def strong(steps: int) -> Recomputed:

@@ -103,8 +103,8 @@ def composed(schedule: dpviz.PowerSchedule, batch_size: int, clip: float, accoun
 
 def standard_sampler() -> Recomputed:
     """What the standard sampler's steps cost."""
-    known = adult_record().settings["sgld_4"]
-    printed, replaced = (steps_cost(known["first_step"], 1.0 / 3.0, known, way) for way in ("printed", "replaced"))
+    chain = adult_record().settings["sgld_4"]
+    printed, replaced = (steps_cost(chain["first_step"], 1.0 / 3.0, chain, way) for way in ("printed", "replaced"))
     return Recomputed(printed, note=f"for one example replaced {numbers.epsilon(replaced, up=True)}")
 
 

@@ -70,12 +70,12 @@ class Recomputed(NamedTuple):
     def text(self, *, share: bool = False) -> str:
         """Value and interval, as a table writes them; a `share` in percent."""
         written = numbers.probability(self.value) if share else numbers.plain(self.value, digits=4)
-        known = "" if math.isnan(self.value) else written
+        text = "" if math.isnan(self.value) else written
         if not math.isnan(self.lower) and math.isfinite(self.upper):
-            known += f"{'; itself in ' if known else ''}{numbers.interval(self.lower, self.upper)}"
+            text += f"{'; itself in ' if text else ''}{numbers.interval(self.lower, self.upper)}"
         elif not math.isnan(self.lower):
-            known += f"{'; ' if known else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
-        return f"{known or '–'}{f' ({self.note})' if self.note else ''}"
+            text += f"{'; ' if text else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
+        return f"{text or '–'}{f' ({self.note})' if self.note else ''}"
 
 
 @dataclass(frozen=True)

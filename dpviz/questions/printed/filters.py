@@ -75,20 +75,20 @@ RATE, DELTA, EPOCH = 512 / 50_000, 1e-6, 98
 def planned() -> Recomputed:
     """50 epochs by the classic conversion on the authors' orders."""
     orders = [*np.arange(2.25, 10.1, 0.25), 16.0, 32.0]
-    known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
+    plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
     interval = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
-    value = dpviz.epsilon(Renyi.name, conversion="classic", orders=orders, **known)
+    value = dpviz.epsilon(Renyi.name, conversion="classic", orders=orders, **plan)
     return tight((interval.lower, interval.upper), float(value), "interval: tight, as if planned")
 
 
 def odometer(epochs: int) -> Recomputed:
     """The authors' odometer after so many epochs."""
-    known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": epochs * EPOCH, "delta": DELTA}
-    authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **known)) for variant in ("authors", "paper"))
+    plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": epochs * EPOCH, "delta": DELTA}
+    authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **plan)) for variant in ("authors", "paper"))
     note = f"as in the text: {paper:.3g}"
     if epochs == 6:
-        steps = known["steps"] + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
-        jumps = np.unique(dpviz.odometer_epsilon(variant="authors", **known | {"steps": steps}))
+        steps = plan["steps"] + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
+        jumps = np.unique(dpviz.odometer_epsilon(variant="authors", **plan | {"steps": steps}))
         note += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps)
     return Recomputed(authors, note=note)
 

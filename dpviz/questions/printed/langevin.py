@@ -42,8 +42,8 @@ def tight_step() -> float:
 
 def largest_step() -> Recomputed:
     """The largest η₁ for ε = 0.1."""
-    known = SECTION_3_1 | {"steps": STEPS_3_1, "batch_size": math.sqrt(SECTION_3_1["n"])}
-    largest = dpviz.langevin_step_size("theorem3", epsilon=0.1, **known)
+    setting = SECTION_3_1 | {"steps": STEPS_3_1, "batch_size": math.sqrt(SECTION_3_1["n"])}
+    largest = dpviz.langevin_step_size("theorem3", epsilon=0.1, **setting)
     tightly = numbers.plain(tight_step(), digits=2)
     return Recomputed(float(largest), note=f"largest η₁ by the classic tail bound; counted tightly at q = 1, {tightly}")
 

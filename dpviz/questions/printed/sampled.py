@@ -17,8 +17,8 @@ def theorem_11() -> Recomputed:
     least, most = np.inf, 0.0
     for sigma in (4.0, 8.0, 20.0):
         for rate in (0.001, 0.01, 0.1, 0.2):
-            known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": rate, "orders": ORDERS}
-            ratio = dpviz.closed_form_divergence(**known) / np.asarray(dpviz.renyi_divergence(**known))
+            step: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": rate, "orders": ORDERS}
+            ratio = dpviz.closed_form_divergence(**step) / np.asarray(dpviz.renyi_divergence(**step))
             if np.isfinite(ratio).any():
                 least, most = min(least, float(np.nanmin(ratio))), max(most, float(np.nanmax(ratio)))
     return Recomputed(np.nan, least, most, "closed form ÷ exact, over σ 4 to 20, q 0.001 to 0.2 and all orders covered")

@@ -54,9 +54,9 @@ def is_rowwise(network: nn.Module, ndim: int) -> bool:
     """Whether no row of a batch of so many dimensions sees another there: a chain of known parts, nothing hooked on."""
     if type(network) is not nn.Sequential or _has_any_global_hook():  # type: ignore[no-untyped-call]
         return False
-    known = _ROWWISE + _OF_IMAGES * (ndim == 4)
+    rowwise = _ROWWISE + _OF_IMAGES * (ndim == 4)
     flat = all((part.start_dim, part.end_dim) == (1, -1) for part in network if isinstance(part, nn.Flatten))
-    parts = ndim > 1 and flat and all(type(part) in (*known, nn.Flatten) for part in network)
+    parts = ndim > 1 and flat and all(type(part) in (*rowwise, nn.Flatten) for part in network)
     own = [vars(module) for module in network.modules()]
     changed = any(not kept.keys().isdisjoint(("forward", "weight", "bias")) for kept in own)
     return parts and not changed and not any(kept[hooks] for kept in own for hooks in _HOOKS)

@@ -252,10 +252,10 @@ class PerExample:
         Args:
             outside: Identities of parameters that are used beyond their layer.
         """
-        known = [layer for layer in layers_of(self.network) if layer.parameters]
-        holders = Counter(id(p) for layer in known for p in layer.parameters)
+        layers = [layer for layer in layers_of(self.network) if layer.parameters]
+        holders = Counter(id(p) for layer in layers for p in layer.parameters)
         self.layers = tuple(
-            layer for layer in known if all(holders[id(p)] == 1 and id(p) not in outside for p in layer.parameters)
+            layer for layer in layers if all(holders[id(p)] == 1 and id(p) not in outside for p in layer.parameters)
         )
         for layer in self.layers:
             layer.buffers = self._buffers
