@@ -208,8 +208,8 @@ class RunValues:
             ValueError: for a key that does not exist, named.
         """
         values = json.loads(stored) if isinstance(stored, str) else dict(stored)
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
+        names = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - names)
         if unknown:
             raise ValueError(f"Expected settings of a run, found unknown {', '.join(unknown)}.")
         if values.get("bayesian"):
