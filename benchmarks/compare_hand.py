@@ -32,9 +32,9 @@ SLIDERS = (
     ("compose", "q", "Compose, q", ("delta", 3e-6)),
     ("compose", "steps", "Compose, T", ("delta", 3e-6)),
     ("compose", "delta", "Compose, δ", ("sigma", 1.3)),
-    ("attack", "aeps", "Attack, ε", ("aprior", 0.3)),
+    ("attack", "target", "Attack, ε", ("aprior", 0.3)),
     ("langevin", "leta", "Langevin, η", ("delta", 3e-6)),
-    ("langevin", "lsteps", "Langevin, T", ("delta", 3e-6)),
+    ("langevin", "steps", "Langevin, T", ("delta", 3e-6)),
     ("orders", "sigma", "Orders, σ", ("q", 0.03)),
     ("noise", "target", "Noise, target ε", ("delta", 3e-6)),
 )

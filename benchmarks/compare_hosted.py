@@ -20,7 +20,7 @@ from benchmarks.hand.relay import delayed
 from tests.browser.driver import CHROMIUM_FLAGS, DRAWN, find_chromium, running_app, wait_idle
 
 ROOT = Path(__file__).resolve().parents[1]
-FIRST = {"compose": "sigma", "attack": "aeps", "noise": "target", "orders": "sigma", "langevin": "leta"}
+FIRST = {"compose": "sigma", "attack": "target", "noise": "target", "orders": "sigma", "langevin": "leta"}
 RESTED_MS = 2500.0
 HEAD = ("page", "round trip ms", "first chart s", "second visit s", "redraws/s at once", "after a rest", "Enter s")
 

@@ -94,6 +94,6 @@ def test_ask_lists_speaks_and_writes(tmp_path: Path, output: Callable[..., str])
     assert "prior=0.25," in out
     answered = json.loads(output(*asked, "--json"))
     assert (answered["headline"], answered["link"]) == (answer.headline, answer.link)
-    assert answered["settings"] == {"aeps": "1", "aprior": "0.25"}
+    assert answered["settings"] == {"target": "1", "aprior": "0.25"}
     pd.testing.assert_frame_equal(pd.read_csv(files["csv"]), answer.data())
     assert "plotly" in files["html"].read_text()[:20_000].lower()

@@ -2,10 +2,17 @@
 
 An entry holds the attributes of a `Field`; `like` names another entry, whose attributes it takes where it has none of
 its own, `was` its key in earlier links, `before` what a link of version 1 meant that did not name it, and `group` the
-controls that its own stands among. A slider's stops are a list, or described: {log = [low, high, per decade]},
-{whole_log = …} for rounded ones, {complement = …} for 1 minus such stops, {even = [low, high, step]}, and
-{also = […]} beside them; those of a setting in whole numbers are rounded. What other code lists, such as methods, is
-given where a field is named.
+controls that its own stands among. Where a page starts a setting at another value, or says more of it, its own entry
+names the shared one as its `key`: the value is one for all pages, and so are the legal range and the options. Such an
+entry is called as links called that page's setting before version 3.
+
+Settings that look alike and are not one: those of a run to be trained (`t_…`) and of a claim to be checked (`k…`) are
+plans of their own, which what is explored elsewhere must not move; δ_μ on Papers (`gdmu`) has no δ that it could be;
+`oc1` … and `psig1` … are several of a kind on one chart; PATE's noise (`pasigma`) counts votes.
+
+A slider's stops are a list, or described: {log = [low, high, per decade]}, {whole_log = …} for rounded ones,
+{complement = …} for 1 minus such stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in
+whole numbers are rounded. What other code lists, such as methods, is given where a field is named.
 """
 
 from __future__ import annotations
@@ -55,13 +62,14 @@ def field(kind: type[F], key: str, **given: Any) -> F:
     Raises:
         ValueError: it has no entry, or the entry something that this kind of field does not have; the entry is named.
     """
-    entry = attributes(key)
+    entry, named = attributes(key), entries()[key].get("key", key)
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}
     if issubclass(kind, Number):
         values |= {name: float(values[name]) for name in ("default", "low", "high") if name in values}
         if "ticks" in values:
             values["ticks"] = ticks(values["ticks"], whole=values.get("whole", False))
-    return made(kind, {"key": key, **values, **given}, f"Field “{key}”", {})
+    values |= {"key": named, "earlier": key if key != named else ""}
+    return made(kind, values | given, f"Field “{key}”", {})
 
 
 @cache
@@ -81,11 +89,12 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def attributes(key: str) -> dict[str, Any]:
-    """What the entry says, and what it takes from the one that it is `like`."""
+    """What the entry says, and what it takes from the one that it is `like`, or whose `key` it has."""
     if key not in entries():
         raise ValueError(f"Field “{key}” has no entry in {HERE.name}/*.toml.")
     own = {name: value for name, value in entries()[key].items() if name not in ("was", "before", "group")}
-    return attributes(own.pop("like")) | own if "like" in own else own
+    of = own.pop("like", None) or own.pop("key", None)
+    return attributes(of) | own if of else own
 
 
 def ticks(described: Any, *, whole: bool) -> tuple[float, ...]:

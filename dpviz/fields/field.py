@@ -32,6 +32,7 @@ class Field(Generic[V]):
         default: where it starts.
         help: what the quantity is, its unit and a usual value.
         symbol: how a pinned state names it when it differs ("σ"); the label where empty.
+        earlier: its key in links before version 3, where it had another.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Field(Generic[V]):
     default: V
     help: str = ""
     symbol: str = ""
+    earlier: str = ""
 
     def parse(self, text: str) -> V:
         """The value that `text` writes; ValueError says what is wrong and what would do."""

@@ -1,9 +1,9 @@
 """Links: how they are written, and what one of an earlier version means.
 
 A link leaves out what is at its default, so it needs the defaults of its time: `v` says whose. One without it is of
-version 1. Fields that had another key, or another default,
-say so in their tables (`was`, `before`). What names no setting (a bare address) is no
-link of any time: it opens with today's defaults.
+version 1; before version 3, some pages had keys of their own for what is now one setting of all pages. Fields that had
+another key, or another default, say so in their tables (`was`, `key`, `before`). What names no setting (a bare address)
+is no link of any time: it opens with today's defaults.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
 
 VERSION = "v"
-TODAY = "2"
+TODAY = "3"
 PRESETS = {preset.key: preset for page in PAGES for preset in page.presets}
 
 # Words of a link that are no settings: how the page is shown, and who may open it.
@@ -62,18 +62,20 @@ def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = (
 
     `page` is the key of the page that it opens; only fields of its question have defaults of another time, and `more`.
     """
-    texts = {key: text for key, text in link.items() if key != VERSION}
-    old = version(link) == "1"
-    if old:
+    texts, old = {key: text for key, text in link.items() if key != VERSION}, version(link)
+    if old == "1":
         texts = _renewed(texts, page)
-    texts = renamed(texts)
+    texts, beneath = renamed(texts), {}
     if (preset := texts.get("preset", "")) in GONE:
-        texts = GONE[preset] | {key: text for key, text in texts.items() if key != "preset"}
+        beneath = GONE[texts.pop("preset")]
     elif preset in PRESETS:
-        texts = PRESETS[preset].values | texts
-    asked = [shown.question(of_texts(texts)).fields for shown in PAGES if shown.key == page]
-    keys = {field.key for fields in (more, *asked) for field in fields} if old else set()
-    return {key: text for key, text in BEFORE.items() if key in keys} | texts
+        beneath = PRESETS[preset].values
+    questions = [shown.question(of_texts(beneath | texts)) for shown in PAGES if shown.key == page]
+    fields = [*more, *(field for question in questions for field in question.fields)]
+    if old in ("1", "2"):
+        texts, beneath = _shared(texts, fields), _meant(beneath, preset, page, fields)
+    keys = {field.key for field in fields} if old == "1" else set()
+    return {key: text for key, text in BEFORE.items() if key in keys} | beneath | texts
 
 
 def version(link: Mapping[str, str]) -> str:
@@ -83,9 +85,25 @@ def version(link: Mapping[str, str]) -> str:
 
 def odd(link: Mapping[str, str]) -> list[str]:
     """What must be said of a version that there is not."""
-    if (named := version(link)) in ("1", TODAY):
+    if (named := version(link)) in ("1", "2", TODAY):
         return []
-    return [f"Version of the link: “{named[:40]}” is none of 1, {TODAY}. It was read as {TODAY}, the newest."]
+    return [f"Version of the link: “{named[:40]}” is none of 1, 2, {TODAY}. It was read as {TODAY}, the newest."]
+
+
+def _shared(texts: Mapping[str, str], fields: Iterable[Field[Any]]) -> dict[str, str]:
+    """What a link says in which these fields had keys of their own: today's key was another page's."""
+    own = {field.earlier: field.key for field in fields if field.earlier}
+    others = {key: text for key, text in texts.items() if key not in {*own, *own.values()}}
+    return others | {key: texts[earlier] for earlier, key in own.items() if earlier in texts}
+
+
+def _meant(values: Mapping[str, str], preset: str, page: str, fields: Iterable[Field[Any]]) -> dict[str, str]:
+    """Those of a preset's values that meant these fields: on another page than the preset's, keys were others."""
+    offering = [shown for shown in PAGES if PRESETS.get(preset) in shown.presets]
+    own = {field.key: field.earlier for field in fields}
+    there = {one.key: one.earlier for shown in offering for question in shown.questions for one in question.fields}
+    here = page in [shown.key for shown in offering]
+    return {key: text for key, text in values.items() if here or own.get(key, "") == there.get(key, "")}
 
 
 def _renewed(texts: Mapping[str, str], page: str) -> dict[str, str]:

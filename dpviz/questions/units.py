@@ -41,7 +41,7 @@ def sets(field: Number, value: float, get: Reader) -> dict[Number, float]:
         return _batched(value, get(SIZE), get)
     if field.key == EPOCHS.key:
         return _lasting(value, get(RATE), BATCH)
-    if field.key == SIZE.key and get(UNITS) == "person":
+    if field == SIZE and get(UNITS) == "person":  # where q is batch ÷ N, and not a page's own N
         return {SIZE: value, **_batched(batch(get), value, get)}
     if field.key in (RATE.key, STEPS.key):
         return {field: value, EPOCHS: EPOCHS.default}  # the epochs entered before are of no interest any more

@@ -147,7 +147,10 @@ def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> Non
 
 def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable[[], str]:
     """Makes the page that is handed out, in a thread without a session: all it needs of that is read now."""
-    get, quick = of_values({one.key: state.get(one) for one in FIELDS}), compute(question, state.get)
+    get, quick = (
+        of_values({one.key: state.get(one) for one in (*FIELDS, *question.fields)}),
+        compute(question, state.get),
+    )
 
     def made() -> str:
         finished = whole(quick, question.slow)

@@ -13,12 +13,17 @@ import streamlit as st
 from dpviz.questions import links
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from dpviz.questions.presets import Preset
-from dpviz.questions.units import UNITS
+from dpviz.questions.units import BATCH, UNITS
 from dpviz.ui import controls, state
-from dpviz.ui.registry import ENTERED, FIELDS, PRESET, SET
+from dpviz.ui.registry import FIELDS, OF_PAGE, PRESET
 from dpviz.ui.state import AnyField, Keys
 
 MOST = 100
+
+
+def fields() -> tuple[AnyField, ...]:
+    """All fields, as the page on screen has them."""
+    return OF_PAGE.get(st.session_state.get(Keys.PAGE, ""), FIELDS)
 
 
 class Past(NamedTuple):
@@ -64,20 +69,20 @@ def room() -> tuple[int, int]:
 def settle(more: tuple[AnyField, ...] = ()) -> None:
     """Take what was entered before this, undo and redo in their places: first thing in what a button does."""
     for n, by in controls.undo_steps():
-        controls.settle((*ENTERED, *more))
+        controls.settle((BATCH, *fields(), *more))
         record(link())
         if (query := step(by)) is not None:
             pairs = parse_qsl(query, keep_blank_values=True)
-            state.assign((*FIELDS, PRESET), links.read(dict(pairs)))
+            state.assign((*fields(), PRESET), links.read(dict(pairs)))
             st.session_state[Keys.PINS] = [text for key, text in pairs if key == "pin"]
         controls.undo_taken(n)
-    controls.settle((*ENTERED, *more))
+    controls.settle((BATCH, *fields(), *more))
 
 
 def link(more: tuple[AnyField, ...] = ()) -> str:
     """The query string of this state, pins included; `more` as in `begin`. What its preset says it need not say."""
     named = preset()
-    return state.query((*FIELDS, PRESET, *more), pins(), named.values if named else None)
+    return state.query((*fields(), PRESET, *more), pins(), named.values if named else None)
 
 
 # --- presets ----------------------------------------------------------------------------------------------------------
@@ -100,8 +105,13 @@ def choose_preset() -> None:
 def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the story."""
     settle()
-    state.assign((*SET, PRESET), values)
+    state.assign((*_set(), PRESET), values)
     st.session_state[Keys.MOVED] = set()
+
+
+def _set() -> tuple[AnyField, ...]:
+    """What presets, pins and the tour set: all but the way in which q and T are entered."""
+    return tuple(field for field in fields() if field is not UNITS)
 
 
 def reset() -> None:
@@ -121,7 +131,7 @@ def pins() -> list[str]:
 
 def pin_state() -> None:
     settle()
-    pin = urlencode(state.texts(SET))
+    pin = urlencode(state.texts(_set()))
     if pin not in pins():
         st.session_state[Keys.PINS] = [*pins(), pin]
 
@@ -140,7 +150,7 @@ def pin_difference(pin: str) -> str:
     read = state.reader(pin)
     differs = [
         f"{field.symbol} {field.show(read(field))}"
-        for field in FIELDS
+        for field in fields()
         if field.symbol and field.write(read(field)) != field.write(state.get(field))
     ]
     named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")

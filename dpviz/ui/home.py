@@ -157,7 +157,7 @@ def _go(number: str) -> None:
     """Set up the page of a stop as the stop is now, and go there."""
     history.settle()
     stop = STOPS[int(number) - 1]
-    history.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
+    history.apply({**stop.values, **state.texts(mechanism.FIELDS)})
     st.session_state[Keys.GO] = stop.page.key
 
 

@@ -20,7 +20,7 @@ from dpviz.questions.shown import noted
 from dpviz.ui import controls, history, present, server, state
 from dpviz.ui.hand.served import component
 from dpviz.ui.plain import plain
-from dpviz.ui.registry import FIELDS, PRESET, PRESETS
+from dpviz.ui.registry import PRESET, PRESETS
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
 
 # The buttons and keys of undo and redo. Their state is {"entry": {"steps": [[a number that grows with every step, -1 or
@@ -60,7 +60,7 @@ def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
     present.read_link()
     st.html(_css() + present.style())
     server.met()
-    state.load_from_url((*FIELDS, PRESET, *more), key, more)
+    state.load_from_url((*history.fields(), PRESET, *more), key, more)
     history.settle(more)
     leave()
 

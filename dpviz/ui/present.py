@@ -97,9 +97,10 @@ window.onkeydown = (event) => {
 def controls(question: Question[Any]) -> list[Number]:
     """The controls below the chart: those that the link names, else the first numbers that act."""
     fields = acting(question, state.get)
-    numbers = {field.key: field for field in fields if isinstance(field, Number) and field.ticks}
-    named = [numbers[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in numbers]
-    return (named or list(numbers.values()))[:SHOWN]
+    numbers = [field for field in fields if isinstance(field, Number) and field.ticks]
+    by_name = {field.earlier: field for field in numbers} | {field.key: field for field in numbers}
+    named = [by_name[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in by_name]
+    return (named or numbers)[:SHOWN]
 
 
 def toggle() -> None:

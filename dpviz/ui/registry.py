@@ -9,7 +9,7 @@ from dpviz.questions import links, mechanism
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.presets import Preset
 from dpviz.questions.shared import IMAGE
-from dpviz.questions.units import BATCH, EPOCHS, UNITS
+from dpviz.questions.units import EPOCHS, UNITS
 
 # Page key → the presets its sidebar offers.
 PRESETS: dict[str, tuple[Preset, ...]] = {page.key: page.presets for page in PAGES}
@@ -28,13 +28,13 @@ FIELDS: tuple[Field[Any], ...] = (
     EPOCHS,
     UNITS,
 )
-FIELDS = tuple({field.key: field for field in FIELDS}.values())
+SHARED = {field.key: field for field in FIELDS if not field.earlier}
+FIELDS = tuple(({field.key: field for field in FIELDS} | SHARED).values())
 
-# What presets, pins and the tour set: all but the way in which q and T are entered.
-SET = tuple(field for field in FIELDS if field is not UNITS)
-
-# What a visitor enters as a number: the fields, and another way to enter q.
-ENTERED = (BATCH, *FIELDS)
+# Page key → the same fields, those that it declares for itself as it does: with its own default, for one.
+OF_PAGE: dict[str, tuple[Field[Any], ...]] = {
+    page.key: tuple({field.key: field for field in (*FIELDS, *page.fields)}.values()) for page in PAGES
+}
 
 
 # Page key → the fields that decide what it shows: what "Reset this page" resets. All of the mechanism, a batch's N too,

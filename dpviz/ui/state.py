@@ -127,12 +127,18 @@ def forget_error(field: AnyField) -> None:
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
     """Set every field: to what `texts` writes for it, else to its default (presets, pins, the story, reset, clones).
 
-    What a field does not allow is made legal and noted, as it is for a link.
+    A default is not stored: it may be another on each page. What a field does not allow is made legal and noted, as it
+    is for a link.
     """
     known = {field.key: field for field in fields}
     values, notes = _legal(known, texts, whose="value asked for")
     for key, field in known.items():
-        put(field, values.get(key, field.default))
+        if key in values:
+            put(field, values[key])
+        else:
+            st.session_state.pop(Keys.value(field), None)
+            forget_error(field)
+    st.session_state.pop(Keys.NOTES, None)
     if notes:
         st.session_state[Keys.NOTES] = notes
 

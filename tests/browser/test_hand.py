@@ -74,7 +74,7 @@ def everything(page: Page) -> dict[str, Any]:
     ("address", "field", "by"),
     [
         ("compose?curves=moments.renyi_improved.strong", "sigma", -12),
-        ("langevin", "lsteps", 9),
+        ("langevin", "steps", 9),
         ("compose?curves=moments.renyi_improved", "batch", -12),
     ],
 )

@@ -13,7 +13,7 @@ from tests.browser.driver import bottom, chart_data, headline, main_area, open_p
 
 pytestmark = pytest.mark.sweep
 
-SMALL = {"lkrun": "small", "lkmodel": "logistic", "lksteps": 100, "lkexamples": 200}
+SMALL = {"lkrun": "small", "model": "logistic", "lksteps": 100, "lkexamples": 200}
 
 
 def test_measures_and_draws_both_questions(page: Page) -> None:

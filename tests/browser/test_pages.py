@@ -40,15 +40,15 @@ def langevin(conversion: str) -> str:
 @pytest.mark.parametrize(
     ("address", "kind", "words"),
     [
-        ("attack?aeps=3", "headline", lambda: [share(dpviz.attack_success(3.0, delta=1e-5))]),
+        ("attack?target=3&v=3", "headline", lambda: [share(dpviz.attack_success(3.0, delta=1e-5))]),
         # At π = 0.01 the best guess is right in 99 % whatever ε is; what can be believed starts at the prior.
-        ("attack?aprior=0.01&aeps=0.036", "headline", lambda: ["99.01", "1.1"]),
+        ("attack?aprior=0.01&target=0.036&v=3", "headline", lambda: ["99.01", "1.1"]),
         ("attack?aview=town", "headline", list),
         ("attack?aview=releases", "headline", list),
         ("orders?steps=20000", "headline", lambda: [spent("renyi"), spent("moments")]),
         ("noise?noiseview=solve", "headline", lambda: [f"σ = {up(dpviz.solve('noise_multiplier', **NEEDED))}"]),
         ("compose?pin=sigma%3D6&logy=1", "headline", list),
-        ("langevin?lsteps=5000", "strip", lambda: [langevin("improved"), langevin("classic")]),
+        ("langevin?steps=5000&v=3", "strip", lambda: [langevin("improved"), langevin("classic")]),
         ("langevin?lview=region", "headline", list),
         ("budget?bview=policy&bblocks=1x0.01x200~2x0.01x300", "headline", lambda: ["ε"]),
         ("budget?bview=stop", "headline", lambda: ["ε"]),
@@ -122,7 +122,7 @@ def test_a_held_key_never_throws_the_slider_back_and_the_address_follows(page: P
             assert (now - before) * step >= 0, f"thrown back from {before} to {now}"
             before = now
     handle.press("Home")
-    expect(page).to_have_url("/compose?sigma=0.2&curves=moments&v=2")
+    expect(page).to_have_url("/compose?sigma=0.2&curves=moments&v=3")
     wait_idle(page)
     assert handle.input_value() == "0"
 

@@ -57,8 +57,8 @@ def pull(page: Page, field: str) -> None:
     [
         ("compose", ("sigma", "epochs", "quantile")),
         ("noise", ("target",)),
-        ("attack", ("aeps", "aprior")),
-        ("langevin", ("leta", "lsteps")),
+        ("attack", ("target", "aprior")),
+        ("langevin", ("leta", "steps")),
         ("budget", ("sigma",)),
         ("orders", ("sigma",)),
     ],

@@ -3,20 +3,53 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from dpviz.fields import declared
 from dpviz.questions import links
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import RENAMED
-from dpviz.ui.registry import ENTERED
+from dpviz.questions.page import Page
+from dpviz.questions.units import BATCH
+from dpviz.ui.registry import FIELDS
 from dpviz.ui.runs.fields import FIELDS as RUNS
 from dpviz.ui.runs.fields import TRAIN
 
 
 def test_every_entry_is_a_setting_of_a_page() -> None:
-    assert declared.entries().keys() <= {field.key for field in (*ENTERED, *RUNS, *TRAIN)}
+    shown = (
+        *FIELDS,
+        BATCH,
+        *RUNS,
+        *TRAIN,
+        *(field for page in PAGES for question in page.questions for field in question.fields),
+    )
+    assert declared.entries().keys() <= {name for field in shown for name in (field.key, field.earlier)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.key)
+def test_a_setting_of_all_pages_has_one_range_and_one_default_a_page(page: Page) -> None:
+    asked = [field for question in page.questions for field in question.fields]
+    assert len({(field.key, field.write(field.default)) for field in asked}) == len(page.fields) - bool(page.choice)
+    for field in (field for field in asked if field.earlier):
+        shared = declared.any_kind(field.key, **({"options": field.options} if field.key == "model" else {}))
+        changed = {part.name for part in fields(field) if getattr(field, part.name) != getattr(shared, part.name)}
+        assert changed <= {
+            "label",
+            "default",
+            "help",
+            "symbol",
+            "earlier",
+            "ticks",
+            "ends",
+            "example",
+            "names",
+            "options",
+        }
+        assert [*getattr(field, "options", ())] == [*getattr(shared, "options", ())]
 
 
 @pytest.mark.parametrize(

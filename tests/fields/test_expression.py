@@ -18,9 +18,9 @@ from dpviz.fields.expression import steps_of
 from dpviz.fields.field import Number
 from dpviz.questions.mechanism import DELTA, RATE, STEPS
 from dpviz.questions.units import BATCH
-from dpviz.ui.registry import ENTERED
+from dpviz.ui.registry import FIELDS
 
-NUMBERS = [field for field in ENTERED if isinstance(field, Number)]
+NUMBERS = [field for field in (BATCH, *FIELDS) if isinstance(field, Number)]
 KNOWN: dict[str, float | None] = {expression.SIZE: 60_000.0, expression.EPOCHS: 256 / 60_000}
 # Pieces of the grammar, so that most texts are nearly right.
 WORDS = [

@@ -33,7 +33,7 @@ class TestSuccess:
     @pytest.mark.parametrize("epsilon", ["0.036", "2", "30"])
     def test_belief_and_right_guesses_are_told_apart(self, prior: str, delta: str, epsilon: str) -> None:
         """π = 0.01, ε = 0.036: 1.1 % was said to be how often the best attack is right; "not in" is right in 99 %."""
-        a = asked(SUCCESS, aprior=prior, aeps=epsilon, delta=delta, amax="40")
+        a = asked(SUCCESS, aprior=prior, target=epsilon, delta=delta, amax="40")
         metrics = {metric.name: metric for metric in SUCCESS.metrics(a)}
         right, belief = metrics["Guesses right"].value, metrics["Belief that you are in"]
         options = {"prior": a.given["prior"], "delta": a.given["delta"]}
@@ -94,7 +94,7 @@ class TestTown:
         """Sure claims are as good as the bound: some seed among many must exceed it, and then the page says so."""
         told = 0
         for seed in range(1, 400):
-            a = asked(TOWN, aruns="2000", aseed=str(seed), apeople="10")
+            a = asked(TOWN, aruns="2000", seed=str(seed), apeople="10")
             beats = a.facts.outlier.sure_low[-1] > dpviz.sure_success(2.0, hit_rate=0.5)
             assert any("above the bound" in note.text for note in TOWN.notes(a)) == beats
             told += beats

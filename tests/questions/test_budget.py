@@ -23,8 +23,8 @@ STEP = dpviz.SampledGaussian(1.0, 512 / 50_000)
 
 class TestStop:
     @pytest.mark.parametrize("texts", [
-        CIFAR | {"bodo": "authors", "bconv": "improved", "steps": "4900", "beps": "5.76"}, CIFAR,
-        CIFAR | {"logx": "1", "q": "0"}, *({"mech": kind, "steps": "300", "beps": "0.4"} for kind in kinds.KINDS),
+        CIFAR | {"bodo": "authors", "conversion": "improved", "steps": "4900", "target": "5.76"}, CIFAR,
+        CIFAR | {"logx": "1", "q": "0"}, *({"mech": kind, "steps": "300", "target": "0.4"} for kind in kinds.KINDS),
     ], ids=str)  # fmt: skip
     def test_every_curve_is_the_librarys(self, texts: dict[str, str]) -> None:
         """By any mechanism; what there is not is not drawn, and the headline rounds up."""
@@ -57,9 +57,9 @@ class TestStop:
             assert numbers.steps(a.facts.allowed) in STOP.headline(a)
 
     def test_filter_ends_where_the_plan_crosses_the_budget(self) -> None:
-        by = curves(asked(STOP, **CIFAR, steps="4900", beps="5"))
+        by = curves(asked(STOP, **CIFAR, steps="4900", target="5"))
         np.testing.assert_array_equal(np.isfinite(by["filter"]), by["planned"] <= 5.0)
-        none = asked(STOP, **CIFAR, beps="1e-6")
+        none = asked(STOP, **CIFAR, target="1e-6")
         assert "filter" not in curves(none)
         assert STOP.slow[0].key(asked(STOP, bcurves="odometer")) is None, "a band that is not drawn is not computed"
 
@@ -76,7 +76,7 @@ class TestStop:
 class TestSpend:
     @pytest.mark.parametrize(("conversion", "variant"), [("classic", "paper"), ("improved", "authors")])
     def test_blocks_are_the_filters(self, conversion: str, variant: str) -> None:
-        a = asked(SPEND, **SETTING, beps="5", bblocks=SPENT, bconv=conversion, bodo=variant)
+        a = asked(SPEND, **SETTING, target="5", bblocks=SPENT, conversion=conversion, bodo=variant)
         budget = dpviz.Filter(target_epsilon=5.0, delta=1e-6, conversion=conversion)
         odometer = dpviz.Odometer(delta=1e-6, variant=variant)
         for entry in a.facts.entries:
@@ -92,16 +92,16 @@ class TestSpend:
         assert numbers.epsilon(budget.epsilon(), up=True) in SPEND.headline(a)
 
     def test_a_refused_block_stays_in_the_list_and_costs_nothing(self) -> None:
-        a = asked(SPEND, **SETTING, beps="3", bblocks="1x0.01024x980~1x0.01024x500~2x0.01024x10")
+        a = asked(SPEND, **SETTING, target="3", bblocks="1x0.01024x980~1x0.01024x500~2x0.01024x10")
         assert [entry.passed for entry in a.facts.entries] == [True, False, True]
-        without = asked(SPEND, **SETTING, beps="3", bblocks="1x0.01024x980~2x0.01024x10")
+        without = asked(SPEND, **SETTING, target="3", bblocks="1x0.01024x980~2x0.01024x10")
         assert a.facts.filled == without.facts.filled
         fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(STEP) - 980
         assert a.facts.entries[1].fits == fits
         assert f"refused ({fits} fit)" in a.plot.table()["filter"].tolist()
 
     def test_the_coming_block_is_drawn_but_is_not_what_was_spent(self) -> None:
-        a = asked(SPEND, **SETTING, beps="5", bblocks=SPENT)
+        a = asked(SPEND, **SETTING, target="5", bblocks=SPENT)
         assert "filter: filled" in a.plot.alt.split(":", 1)[1]
         assert "pinned" not in a.plot.alt
         ahead = curves(a)["ahead"]
@@ -131,7 +131,7 @@ class TestPolicy:
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]
 
     def test_what_is_drawn_is_the_account_or_the_quantity(self) -> None:
-        texts = {**CIFAR, "bpol": "fixed.noise.batch.tune", "bepochs": "40", "beps": "5"}
+        texts = {**CIFAR, "bpol": "fixed.noise.batch.tune", "bepochs": "40", "target": "5"}
         for shown, account, name in (
             ("epsilon", "filter", "planned"),
             ("epsilon", "odometer", "odometer"),
@@ -151,7 +151,7 @@ class TestPolicy:
 
     def test_the_margin_is_a_setting_and_says_when_it_blocks(self) -> None:
         narrow, wide = (
-            asked(POLICY, **CIFAR, bpol="noise", beps="3", bmargin=margin, bepochs="60") for margin in ("0", "90")
+            asked(POLICY, **CIFAR, bpol="noise", target="3", bmargin=margin, bepochs="60") for margin in ("0", "90")
         )
         most = [a.facts.trajectories["noise"].noise_multiplier.max() for a in (narrow, wide)]
         assert most[0] > 1.0 == most[1]
@@ -184,14 +184,14 @@ def strong_by_hand(blocks: list[tuple[float, float, int]], delta: float) -> floa
 
 
 def test_unequal_blocks_have_strong_compositions_own_epsilon() -> None:
-    answer = asked(SPEND, bblocks="4x0.01x500~8x0.02x300", beps="20", delta="1e-5")
+    answer = asked(SPEND, bblocks="4x0.01x500~8x0.02x300", target="20", delta="1e-5")
     words, table, *_ = SPEND.more["Accountants"](answer)
     assert "had they been planned" in words.text  # type: ignore[union-attr]
     shown = dict(zip(table["accountant"], table["ε"], strict=True))  # type: ignore[index]
     by_hand = strong_by_hand([(4.0, 0.01, 500), (8.0, 0.02, 300)], 1e-5)
     assert float(shown["strong"]) == pytest.approx(by_hand, rel=2e-3)
     assert float(shown["Rényi improved"]) < float(shown["Rényi classic"]) < float(shown["strong"])
-    whole = asked_whole(SPEND, bblocks="4x0.01x500~8x0.02x300", beps="20", delta="1e-5")
+    whole = asked_whole(SPEND, bblocks="4x0.01x500~8x0.02x300", target="20", delta="1e-5")
     assert SPEND.more["Accountants"](whole)[1]["accountant"].tolist()[-1] == "tight interval"  # type: ignore[index]
     assert "Nothing is spent" in SPEND.more["Accountants"](asked(SPEND))[0].text  # type: ignore[union-attr]
 
@@ -201,7 +201,7 @@ def test_unequal_blocks_have_strong_compositions_own_epsilon() -> None:
 
 def test_people_leave_as_a_simulation_with_their_norms_has_it() -> None:
     """A thousand exponential norms, each charged by itself."""
-    texts = {"cfam": "spread", "sigma": "20", "q": "1", "steps": "400", "beps": "2"}
+    texts = {"cfam": "spread", "sigma": "20", "q": "1", "steps": "400", "target": "2"}
     f = asked(INDIVIDUAL, **texts).facts
     norms = np.minimum(-np.log1p(-(np.arange(1000) + 0.5) / 1000), 1.0)
     budget = IndividualFilter(people=1000, noise_std=20.0, largest_norm=1.0, target_epsilon=2.0, delta=1e-5)

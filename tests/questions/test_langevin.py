@@ -73,7 +73,7 @@ def test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it(
     ends: tuple[float, float], words: str
 ) -> None:
     tight = TightBand(np.ones(1), *(np.array([end]) for end in ends))
-    answer = asked(COST, leps="0.01", ldecay="fixed", lsteps="37")
+    answer = asked(COST, target="0.01", ldecay="fixed", steps="37")
     assert words in COST.headline(replace(answer, facts=replace(answer.facts, tight=tight)))
 
 
@@ -128,8 +128,8 @@ def test_inside_is_where_composed_steps_cost_no_more_than_the_claim() -> None:
 
 
 @pytest.mark.parametrize("texts", [
-    {}, {"lsteps": "100", "leta": "0.01"}, {"ln": "60000", "ltau": "245", "lclip": "4"},
-    {"lclip": "1", "leps": "1e-6", "lsteps": "1000000"},
+    {}, {"steps": "100", "leta": "0.01"}, {"n": "60000", "ltau": "245", "lclip": "4"},
+    {"lclip": "1", "target": "1e-6", "steps": "1000000"},
 ])  # fmt: skip
 def test_the_headline_says_what_the_ring_lies_in(texts: dict[str, str]) -> None:
     a = region(**texts)

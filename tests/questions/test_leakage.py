@@ -26,7 +26,8 @@ from dpviz.training.leakage import leakage_of_run
 from tests.questions.asking import asked, run_script
 from tests.trained import TINY, recorded, trained
 
-QUICK = {"lkrun": "small", "lksteps": "20", "lkmodel": "logistic", "lkexamples": "60"}
+QUICK = {"lkrun": "small", "lksteps": "20", "model": "logistic", "lkexamples": "60"}
+CALLED = {"lkmodel" if key == "model" else key: text for key, text in QUICK.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def missing(answer: Answer[LeakageFacts], *texts: str) -> list[str]:
 
 def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     run_id = recorded(home, start_from="other.pt")
-    answer = asked(DISTANCES, lkexamples="200", lkseed="7")
+    answer = asked(DISTANCES, lkexamples="200", seed="7")
     facts, claim = answer.facts, Claim.from_json(trained("dp_sgd")[1]["claim"])
     sample = leakage_of_run(TINY, weights=home.weights(run_id), examples=200, seed=7)
     assert facts.comparison == compare_distances(sample.train_distances, sample.test_distances)
@@ -73,7 +74,7 @@ def test_the_script_measures_the_same(home: Engine, method: str) -> None:
     if method:
         bayesian = {"bayesian": float("inf")} if method == "dp_sgd" else {}
         recorded(home, method, name="First 'try'\n", told={"epsilon": bayesian})
-    made = ask("membership", **{"lkexamples": 60} if method else QUICK)
+    made = ask("membership", **{"lkexamples": 60} if method else CALLED)
     assert made.answer.facts.network.bayesian == ((float("inf"), TINY.delta) if method == "dp_sgd" else None)
     facts, answer = made.answer.facts, run_script(made.script(), made).answer
     assert (answer.facts.comparison, answer.facts.attack) == (facts.comparison, facts.attack)
@@ -156,9 +157,9 @@ def test_a_link_names_the_run_and_the_sample(home: Engine) -> None:
     run_id = recorded(home)
     recorded(home, "sgd")
     made = ask("leakage", lkrun=run_id, lkexamples=40)
-    assert made.link == f"/leakage?lkview=distances&lkrun={run_id}&lkexamples=40&v=2"
-    assert ask("membership", **QUICK | {"lkseed": 3}).link == (
-        "/leakage?lkview=attack&lkrun=small&lkexamples=60&lkseed=3&lkmodel=logistic&lksteps=20&v=2"
+    assert made.link == f"/leakage?lkview=distances&lkrun={run_id}&lkexamples=40&v=3"
+    assert ask("membership", **CALLED | {"lkseed": 3}).link == (
+        "/leakage?lkview=attack&lkrun=small&lkexamples=60&seed=3&model=logistic&lksteps=20&v=3"
     )
 
 
@@ -167,7 +168,7 @@ def test_only_what_decides_a_measurement_is_in_its_name(home: Engine) -> None:
     base, stands_in = network(**QUICK), network(**QUICK | {"lkrun": "newest"})
     assert stands_in.measured == base.measured
     assert stands_in.key != base.key
-    others = [{"lksteps": "8"}, {"lkexamples": "32"}, {"lkseed": "1"}, {"lkmodel": "mlp"}]
+    others = [{"lksteps": "8"}, {"lkexamples": "32"}, {"seed": "1"}, {"model": "mlp"}]
     assert len({base.measured, *(network(**QUICK | one).measured for one in others)}) == 5
     recorded(home)
     run: RunNetwork = network()

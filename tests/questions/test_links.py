@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
+from dpviz.fields import declared
 from dpviz.questions import links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.asked import ask
@@ -39,6 +40,14 @@ def test_what_links_of_another_time_mean(query: str, today: dict[str, str]) -> N
     assert links.read(dict(parse_qsl(query)), "train") == {f"t_{name}": text for name, text in today.items()}
 
 
+@pytest.mark.parametrize(("link", "shared"), LINKS["shared"].items())
+def test_what_pages_called_by_names_of_their_own_is_one_setting(link: str, shared: dict[str, str]) -> None:
+    place = urlsplit(link)
+    texts = links.read(dict(parse_qsl(place.query)), place.path)
+    keys = {declared.entries()[key]["key"] for key in declared.entries() if "key" in declared.entries()[key]}
+    assert {key: text for key, text in texts.items() if key in keys} == shared
+
+
 @pytest.mark.parametrize("key", [page.key for page in PAGES])
 def test_a_link_of_today_shows_what_is_asked_today(key: str) -> None:
     page = next(page for page in PAGES if page.key == key)
@@ -59,7 +68,7 @@ def test_a_link_that_is_asked_for_opens_the_same_answer() -> None:
         ("stop", {"noise_multiplier": 3.0}),
     ):
         asked = ask(key, **settings)
-        assert asked.link.endswith("&v=2")
+        assert asked.link.endswith("&v=3")
         question, answer = opened(asked.link)
         assert question.key == key
         assert question.headline(answer) == asked.question.headline(asked.answer)
@@ -73,12 +82,12 @@ def test_a_version_decides_alone_whose_defaults_are_meant(monkeypatch: pytest.Mo
     assert links.read({"v": "1"}, "compose") == old
     assert links.read({"sigma": "2", "quantile": "0.75"}, "compose") == {**old, "sigma": "2", "quantile": "0.75"}
     assert links.read({"preset": "bdpfig1"}, "compose")["quantile"] == "0.05", "a preset's own values come before"
-    for odd in ("2", "", "7", "x"):
+    for odd in ("2", "3", "", "7", "x"):
         assert links.read({"sigma": "2", "v": odd}, "compose") == {"sigma": "2"}
-        assert bool(links.odd({"sigma": "2", "v": odd})) is (odd != "2")
+        assert bool(links.odd({"sigma": "2", "v": odd})) is (odd not in ("2", "3"))
     for bare in ({}, {"expert": "1"}, {"present": "sigma", "embed": "true"}):
         assert links.read(bare, "compose") == bare
-    assert "quantile" not in links.read({"aeps": "2"}, "attack"), "its question has no quantile"
+    assert "quantile" not in links.read({"target": "2"}, "attack"), "its question has no quantile"
     monkeypatch.setattr(links, "BEFORE", {"ppaper": "sgm"})
     assert "ppaper" in links.read({"pview": "claims"}, "papers")
     assert "ppaper" not in links.read({"preset": "sgpate"}, "papers"), "its preset asks another question"

@@ -58,7 +58,7 @@ def test_alike_votes_are_all_there(teachers: int, share: float) -> None:
 
 @pytest.mark.parametrize("texts", [{"paens": "250", "pasigma": "20"}, CONFIDENT, {"pavotes": "alike"}], ids=str)
 def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
-    answer = asked(PATE, padraw="3", paqueries="300", **texts)
+    answer = asked(PATE, seed="3", paqueries="300", **texts)
     g = answer.given
     votes = recorded_votes(g["recorded_teachers"])[:300]
     if g["votes"] == "alike":

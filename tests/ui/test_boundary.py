@@ -16,7 +16,7 @@ from dpviz.runs.engine import Engine
 from dpviz.ui import boundary, details, home, page, panel, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
-from tests.ui.driver import charts, open_app, press, put, said
+from tests.ui.driver import charts, open_app, press, put, said, set_to
 
 FORGED = "a stranger's words\nERROR nobody wrote this \x1b[31m"
 
@@ -77,7 +77,7 @@ def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     put(at, "value.sigma", 20.0)
     press(at, "Reset this page")
     assert not spoken(at)
-    assert at.session_state["value.sigma"] == 4.0
+    assert set_to(at, SIGMA) == 4.0
     assert at.session_state["value.leta"] == 0.2
 
 

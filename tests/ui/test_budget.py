@@ -32,7 +32,7 @@ def widgets(at: AppTest) -> list[Any]:
 
 
 def test_add_undo_and_remove() -> None:
-    at = opened(**CIFAR, bview="spend", beps="5", steps="980")
+    at = opened(**CIFAR, bview="spend", target="5", steps="980")
     press(at, "Add block")
     press(at, "Add block")
     assert at.session_state["value.bblocks"] == (Block(1.0, 0.01024, 980),) * 2
@@ -44,7 +44,7 @@ def test_add_undo_and_remove() -> None:
 
 
 def test_refusal_says_what_fits_and_loses_nothing() -> None:
-    at = opened(**CIFAR, bview="spend", beps="3", steps="2000", bblocks="1x0.01024x500")
+    at = opened(**CIFAR, bview="spend", target="3", steps="2000", bblocks="1x0.01024x500")
     before = at.session_state["value.bblocks"]
     press(at, "Add block")
     assert at.session_state["value.bblocks"] == before

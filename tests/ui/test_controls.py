@@ -199,7 +199,7 @@ def test_expressions_are_read_where_what_they_say_is_known():
     alone = open_app("attack", "aview=success")
     enter(alone, "delta", "1/N")
     assert any("needs the size N" in text for text in said(alone, "problem"))
-    langevin = open_app("langevin", "ln=1000")
+    langevin = open_app("langevin", "n=1000")
     open_part(langevin, "langevin.group", ["Steps", "Data", "Options"], "Data")
     enter(langevin, "delta", "1/N")
     assert shown(langevin, "delta") == "0.001", "the page's own N"

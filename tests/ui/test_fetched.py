@@ -77,10 +77,10 @@ def shown(at: AppTest) -> tuple[str, str]:
         ("compose", "mech=laplace&curves=renyi_improved", "b", "7"),
         ("compose", "preset=bdpfig1", "quantile", "0.3"),
         ("orders", "oview=divergence", "q", "0.02"),
-        ("attack", "aview=town", "aeps", "2"),
+        ("attack", "aview=town", "target", "2"),
         ("noise", "noiseview=solve", "target", "1"),
-        ("budget", "bview=policy", "beps", "4"),
-        ("langevin", "lview=region", "leps", "0.2"),
+        ("budget", "bview=policy", "target", "4"),
+        ("langevin", "lview=region", "target", "0.2"),
         # A person's units: another batch keeps N and the epochs, so it moves q and T.
         ("compose", "curves=moments.strong", "batch", "256"),
         ("compose", "curves=moments&q=0.123456789012345&steps=9999&n=777", "epochs", "30"),
@@ -261,7 +261,7 @@ def test_a_browser_that_leaves_while_others_are_computed(computed: list[str], mo
 
 
 def test_leakage_follows_to_what_was_measured_before_and_says_what_was_not() -> None:
-    at = open_app("leakage", "lkrun=small&lksteps=100&lkmodel=logistic&lkexamples=60")
+    at = open_app("leakage", "lkrun=small&lksteps=100&model=logistic&lkexamples=60")
     before = said(at, "headline")[0]
     enter(at, "lksteps", "500")
     after = said(at, "headline")[0]

@@ -5,9 +5,10 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from dpviz.questions.mechanism import SIGMA
 from dpviz.ui import history
 from dpviz.ui.registry import PRESETS
-from tests.ui.driver import components, controls, enter, go_to, group, open_app, press, put
+from tests.ui.driver import components, controls, enter, go_to, group, open_app, press, put, set_to
 
 _LATER = itertools.count(1)
 
@@ -89,12 +90,12 @@ def test_an_entry_before_an_undo_is_what_it_undoes_and_one_after_stays() -> None
 
 def test_at_most_a_hundred_states_are_kept() -> None:
     at = open_app("compose", "curves=moments")
-    states = tuple(f"sigma={k}&curves=moments&v=2" for k in range(1, 101))
+    states = tuple(f"sigma={k}&curves=moments&v=3" for k in range(1, 101))
     at.session_state["history"] = history.Past(states, 99, ("compose",) * 100)
     put(at, "value.sigma", 200.0)
     kept = at.session_state["history"]
     assert (len(kept.states), kept.place) == (100, 99)
-    assert kept.states == (*states[1:], "sigma=200&curves=moments&v=2")
+    assert kept.states == (*states[1:], "sigma=200&curves=moments&v=3")
     assert sigma(asked(at, *[-1] * 50)) == 51 + 100 - 100
 
 
@@ -107,7 +108,7 @@ def test_pages_share_one_past() -> None:
     assert at.session_state["page"] == "noise"
     for by, page, sigma_there in ((-1, "noise", 2), (-1, "compose", 4), (1, "compose", 2), (1, "noise", 2)):
         asked(at, by)
-        assert (at.session_state["page"], at.session_state["value.sigma"]) == (page, sigma_there)
+        assert (at.session_state["page"], set_to(at, SIGMA)) == (page, sigma_there)
     assert at.session_state["value.target"] == 3
 
 

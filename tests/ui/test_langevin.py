@@ -14,9 +14,9 @@ GROUPS = ("Steps", "Data", "Options")
 
 
 def test_a_batch_beyond_the_data_is_told_in_place() -> None:
-    at = open_app("langevin", "ltau=60000&lsteps=777")
+    at = open_app("langevin", "ltau=60000&steps=777")
     assert "batch_size=60000 <= n=50000" in said(at, "problem")[0]
-    assert at.session_state["value.lsteps"] == 777
+    assert at.session_state["value.steps"] == 777
     open_part(at, "langevin.group", GROUPS, "Data")
     assert "A batch cannot exceed N = 50000." in html_of(at) + " ".join(c.value for c in at.caption)
 
@@ -26,11 +26,11 @@ def test_another_question_about_the_same_steps_computes_no_interval_again(monkey
     started: list[Any] = []
     begin = answers.start
     monkeypatch.setattr(answers, "start", lambda key, work: (started.append(key), begin(key, work))[1])
-    at = open_app("langevin", "ldecay=fixed&lsteps=37")
+    at = open_app("langevin", "ldecay=fixed&steps=37")
     tight = LANGEVIN.questions[1].slow[0].work
     assert [key[0] for key in started if key[0] == tight] == [tight]
     before = len(started)
-    moves: dict[str, Any] = {"lview": "clip", "leps": 0.3, "lconv": "improved", "lgam": 1e-9, "lrule": False}
+    moves: dict[str, Any] = {"lview": "clip", "target": 0.3, "conversion": "improved", "lgam": 1e-9, "lrule": False}
     for name, value in moves.items():
         put(at, f"value.{name}", value)
         assert at.session_state[f"value.{name}"] == value
@@ -43,7 +43,7 @@ def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.Monke
     drawn: list[Any] = []
     frame = render.frame
     monkeypatch.setattr(render, "frame", lambda q, a, plot, height: (drawn.append(plot), frame(q, a, plot, height))[1])
-    open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&lsteps=500')}")
+    open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&steps=500')}")
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]
-    open_app("langevin", f"lview=region&pin={quote('lclip=2&lsteps=500&ltau=100')}")
+    open_app("langevin", f"lview=region&pin={quote('lclip=2&steps=500&ltau=100')}")
     assert [(ring.x, ring.y) for ring in drawn[-1].rings if not ring.name] == [(100.0, 0.1)]

@@ -7,7 +7,7 @@ from dpviz.runs.engine import Engine
 from tests.trained import recorded
 from tests.ui.driver import charts, group, open_app, said
 
-QUICK = "lkrun=small&lksteps=20&lkmodel=logistic&lkexamples=60"
+QUICK = "lkrun=small&lksteps=20&model=logistic&lkexamples=60"
 
 
 def test_never_empty(engine: Engine) -> None:
@@ -32,7 +32,7 @@ def test_runs_are_offered_and_a_pinned_network_is_measured_too(engine: Engine) -
     recorded(engine, "sgd")
     gone = recorded(engine, "sgd", name="gone", told={"weights": None})
     engine.weights(gone).unlink()
-    pin = "pin=lkrun%3Dsmall%26lksteps%3D3%26lkmodel%3Dlogistic%26lkexamples%3D40"
+    pin = "pin=lkrun%3Dsmall%26lksteps%3D3%26model%3Dlogistic%26lkexamples%3D40"
     at = open_app("leakage", f"lkexamples=40&lkrun={first}&lkview=attack&{pin}")
     assert "logistic regression, 3 plain steps" in str(charts(at)[0])
     chooser = group(at, "Network of")

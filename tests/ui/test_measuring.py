@@ -20,8 +20,8 @@ from dpviz.ui import measuring
 from tests.ui.driver import open_app, press, put, said
 
 ROOT = Path(__file__).parents[2]
-QUICK = "lkrun=small&lkmodel=logistic&lksteps=20&lkexamples=60"
-ENDLESS = "lkrun=small&lkmodel=mlp&lksteps=20000&lkexamples=60"
+QUICK = "lkrun=small&model=logistic&lksteps=20&lkexamples=60"
+ENDLESS = "lkrun=small&model=mlp&lksteps=20000&lkexamples=60"
 During = Callable[[Callable[[], None]], list[str]]
 WAYS_ON = {"Try again", "Measure"}
 
@@ -144,7 +144,7 @@ import json, sys
 from dpviz.ui.page import ORDER
 from tests.ui.driver import go_to, open_app, press, said
 query = "source=measured&model=logistic&trained=3&examples=60&curves=bayesian.moments&lkrun=small"
-at = open_app("home", query + "&lkmodel=logistic&lksteps=5&lkexamples=40")
+at = open_app("home", query + "&model=logistic&lksteps=5&lkexamples=40")
 told = {}
 for page in ORDER[1:]:
     go_to(at, page).run()

@@ -108,7 +108,7 @@ def test_what_is_left_out_is_at_its_default_and_still_told(question: Question) -
         assert {f.key for f in fields_of(seen)} | set(out) >= {f.key for f in acting(question, get)}
         return set(out)
 
-    plain = {"quantile", "lam", "leta", "lsteps", "leps", "target", "beps", "aeps", *(field.key for field in FIELDS)}
+    plain = {"quantile", "lam", "leta", "steps", "target", *(field.key for field in FIELDS)}
     out = left_out(usual)
     assert not plain & out
     for key in out & fields.keys():

@@ -19,7 +19,7 @@ def test_every_claim_has_a_row_with_its_link() -> None:
     assert html.count("<tr>") == len(CLAIMS) + 1
     links = re.findall(r'href="([^"]+)"', html)
     assert len(links) == sum(bool(claim.link) for claim in CLAIMS)
-    assert "compose?preset=abadi2&amp;amp=exact&amp;v=2" in links
+    assert "compose?preset=abadi2&amp;amp=exact&amp;v=3" in links
     assert not [link for link in links if link.startswith(("/", "http"))], "they hold below any address"
 
 

@@ -14,7 +14,7 @@ from dpviz.training.events import PUBLIC_SIZE
 from tests.ui.driver import charts, enter, html_of, open_app, open_part, said
 
 # A network of a moment, where one is looked at.
-QUICK = {"lkrun": "small", "lkmodel": "logistic", "lksteps": "1", "lkexamples": "40"}
+QUICK = {"lkrun": "small", "model": "logistic", "lksteps": "1", "lkexamples": "40"}
 EVERY = [(page, question.asked_as) for page in PAGES for question in page.questions]
 
 
@@ -64,7 +64,7 @@ def test_a_bad_text_is_named_and_the_rest_stays(
 @pytest.mark.parametrize(
     ("page", "query", "names"),
     [
-        ("attack", "aview=town&pin=aview%3Dsuccess%26aeps%3D3", []),  # it has other axes
+        ("attack", "aview=town&pin=aview%3Dsuccess%26target%3D3", []),  # it has other axes
         ("orders", "oview=epsilon&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: improved"]),
         ("orders", "oview=divergence&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: exact"]),
         ("budget", "pin=sigma%3D3%26bview%3Dstop", ["σ 3: odometer", "σ 3: as if planned"]),

@@ -6,9 +6,10 @@ import pytest
 
 from dpviz.questions import links
 from dpviz.questions.compose.curves import CURVES
+from dpviz.questions.mechanism import SIZE
 from dpviz.ui import registry
 from dpviz.ui.plain import plain
-from tests.ui.driver import enter, group, open_app, press, put, said, set_to
+from tests.ui.driver import enter, go_to, group, open_app, press, put, said, set_to
 
 
 def warnings(at):
@@ -34,7 +35,7 @@ def test_a_bad_value_in_a_link_is_named_and_the_rest_is_kept(query, named):
     assert len(warnings(at)) == 1
     assert named in warnings(at)[0]
     assert at.session_state["value.logy"] is True
-    assert link(at).endswith("v=2")
+    assert link(at).endswith("v=3")
     assert said(at, "headline")
 
 
@@ -78,12 +79,12 @@ def link(at):
 def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_today(monkeypatch):
     monkeypatch.setattr(links, "BEFORE", {"dmu": "1e-7", "bview": "spend"})
     at = open_app("compose", "sigma=3&v=1&expert=1&pin=&pin=q%3D0.5")
-    assert link(at) == "sigma=3&dmu=1e-7&pin=dmu%3D1e-7&pin=dmu%3D1e-7%26q%3D0.5&v=2&expert=1"
+    assert link(at) == "sigma=3&dmu=1e-7&pin=dmu%3D1e-7&pin=dmu%3D1e-7%26q%3D0.5&v=3&expert=1"
     enter(at, "sigma", "5")
     put(at, "history.steps", {"entry": {"steps": [[1e12, -1]]}})
     assert at.session_state["value.sigma"] == 3.0, "undo"
     assert at.session_state["value.dmu"] == 1e-7
-    assert at.session_state["value.bview"] == "stop", "no field of this question"
+    assert "value.bview" not in at.session_state, "no field of this question"
     again = open_app("compose", link(at))
     assert again.session_state["pins"] == at.session_state["pins"]
     assert link(again) == link(at)
@@ -118,3 +119,18 @@ def test_a_pin_without_any_curve_comes_back_without():
     at = open_app("compose", "pin=curves%3D")
     at.button(key="pin.show.0").click().run()
     assert set_to(at, CURVES) == ()
+
+
+def test_a_page_starts_a_shared_setting_at_its_own_value_and_links_say_what_it_is():
+    own = {"langevin": 50_000, "compose": 60_000}
+    for page, usual in own.items():
+        for size in own.values():
+            at = open_app(page, f"n={size}")
+            assert ("n=" in link(at)) is (size != usual)
+            for other in own:
+                go_to(at, other).run()
+                assert set_to(at, SIZE) == size
+                assert (f"n={size}" in link(at)) is (size != own[other])
+            press(at, "Reset everything")
+            assert "n=" not in link(at)
+            assert "value.n" not in at.session_state

@@ -45,7 +45,7 @@ SCENES = (
     Scene("compose?curves=moments"),
     Scene("compose?curves=moments&units=mechanism"),
     Scene("attack"),
-    Scene("langevin?lsteps=2000"),
+    Scene("langevin?steps=2000"),
     Scene("train?t_noise_by=sigma", "Noise"),
     Scene("train?t_noise_by=sigma", "Steps"),
     Scene("noise"),

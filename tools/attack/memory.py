@@ -132,7 +132,7 @@ def link(draw: random.Random) -> tuple[str, str]:
     """A page with any legal settings; where it draws gradients, half of the time as many as may be asked for."""
     values = {field.key: field.write(value(field, draw)) for field in FIELDS}
     values[SOURCE.key] = draw.choice([key for key in SOURCE.options if key not in ("upload", "measured")])
-    values |= {"lkrun": "small", "lkmodel": "logistic", "lksteps": str(draw.randint(1, 40))}
+    values |= {"lkrun": "small", "model": "logistic", "lksteps": str(draw.randint(1, 40))}
     if draw.random() < 0.5:
         values[COUNT.key] = f"{COUNT.high:.0f}"
         values |= draw.choice(
@@ -219,7 +219,7 @@ def table(links: int = LINKS, uploads: int = UPLOADS, seed: int = 1) -> str:
     ):
         for page in PAGES:  # what the first visitor of each page loads stays
             with visitor(url) as one:
-                one.ask(page, "lkrun=small&lksteps=2&lkmodel=logistic")
+                one.ask(page, "lkrun=small&lksteps=2&model=logistic")
         before, rows = settled(url), []
         for kind, work, count in (
             ("random links", lambda n: open_link(url, n, seed), links),

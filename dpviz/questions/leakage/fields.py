@@ -89,7 +89,7 @@ def texts(network: Source[Leakage]) -> Mapping[str, str]:
     return written | {MODEL.key: named.model, STEPS.key: STEPS.write(named.training_step)}
 
 
-NETWORK = Compound((RUN, MODEL, STEPS, EXAMPLES, SEED), network, texts)
+NETWORK = Compound((RUN, MODEL, STEPS, EXAMPLES, SEED), network, texts, {one.key: one.earlier for one in (MODEL, SEED)})
 
 
 def controls(get: Reader) -> tuple[Item, ...]:

@@ -1,6 +1,8 @@
 """A view of the Papers page: what computes a figure, theorem or example anew, and what its paper's table says of it.
 
-The table has its words, its chart (`dpviz.questions.chart`), and its settings: keyword → key of a field.
+The table has its words, its chart (`dpviz.questions.chart`), and its settings: keyword → key of a field. Elsewhere a
+function's keywords are annotated with fields, which layouts and other functions name too; most fields of a view serve
+it alone, and each would be one more name of its module.
 """
 
 from __future__ import annotations
