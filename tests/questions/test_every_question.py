@@ -296,4 +296,10 @@ def test_keys_of_questions_and_fields_are_told_apart() -> None:
     fields: dict[str, Field[Any]] = {}
     for page in PAGES:
         for field in page.fields:
-            assert fields.setdefault(field.key, field) == field
+            shared = fields.setdefault(field.key, field)
+            # A page may start a shared setting at a value of its own, and say more of it.
+            own = ("default", "earlier", "label", "symbol", "help", "ends", "example", "ticks", "names", "options")
+            assert {name: getattr(field, name) for name in vars(field) if name not in own} == {
+                name: getattr(shared, name) for name in vars(shared) if name not in own
+            }
+            assert not isinstance(field, Choice) or set(field.options) == set(getattr(shared, "options", ()))
