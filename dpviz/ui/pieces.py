@@ -42,6 +42,7 @@ def live_plot(
     caption: str = "",
     changed: Mapping[str, Mapping[str, Any]] | None = None,
     whole: bool,
+    fills: bool = False,
 ) -> tuple[Joined, dict[str, Any]]:
     """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
 
@@ -53,6 +54,7 @@ def live_plot(
         extra: what else decides what is shown: pins, a preset.
         changed: what numbers' controls are to say now, by their fields' keys, where that is something else.
         whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
+        fills: whether the chart fills the height that is left in the window.
 
     Returns:
         The answer with the parts that are there, and its words.
@@ -64,7 +66,7 @@ def live_plot(
     )
     slow = fetched.SlowParts(place, question, answer, show)
     late = fetched.offer_slow_parts(slow) if parts.missing else ""
-    hears = {"controls": changed or {}, "late": late, "whole": whole}
+    hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}
     drawing = Drawing(words.pop("figure"), words["alt"])
     plot(drawing, key=key, frames=frames, words=words, caption=caption, hears=hears)
     return parts, words
@@ -88,8 +90,8 @@ def plot(
         words: the page's "headline", "strip" and "notes", where frames change them.
         caption: stands below the headline in the image of the chart.
         hears: for the chart that hears of what is entered, in place of the entered numbers' controls (its state is
-            {"entries": {field's key: {"text", "exact", "n"}}}): "controls" and "whole" as in `live_plot`, and "late",
-            the token under which the browser fetches figure and words with their slow parts, empty if there are none.
+            {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`, and
+            "late", the token under which the browser fetches figure and words with slow parts, empty if there are none.
     """
     packer = Packer()
     data: dict[str, Any] = {

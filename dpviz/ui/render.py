@@ -156,6 +156,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
         caption=settings(question, state.get),
         changed=panel.changed_messages(panel.in_view(shown, question)) if alone else {},
         whole=bool(below) or details.opened(shown.key, question) is not None,
+        fills=not present.presenting(),
     )
     strip = "" if present.presenting() else words["strip"]
     st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')

@@ -46,6 +46,7 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     assert page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
     chips = main_area(page).locator(".dpviz-chips li")
     expect(chips.filter(has_text="moments")).to_contain_text(written(4))
+    assert box(main_area(page).locator(".dpviz-stage"))["height"] <= 0.45 * 844
     finger(slider(page, "sigma"), up=200)()
     wait_idle(page)
     assert page.evaluate(SCROLLED) > 100
@@ -63,8 +64,13 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(pulled, up=True))
     page.set_viewport_size({"width": 844, "height": 390})  # on its side
     expect(text(page, "delta")).to_be_visible()
-    page.wait_for_function(f"() => ({WIDTH})() >= 400 && document.querySelector('.dpviz-chart').clientHeight <= 330")
-    assert box(text(page, "delta"))["width"] > 80
+    page.wait_for_function(f"() => ({WIDTH})() >= 360 && document.querySelector('.dpviz-chart').clientHeight <= 330")
+    assert box(text(page, "delta"))["width"] > 70
+    page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
+    text(page, "sigma").scroll_into_view_if_needed()
+    chart, control = (box(thing) for thing in (main_area(page).locator(".dpviz-chart"), slider(page, "sigma")))
+    assert chart["x"] + chart["width"] <= control["x"], "beside each other"
+    assert all(one["y"] >= 0 and one["y"] + one["height"] <= 390 for one in (chart, control)), "both in sight"
 
 
 @on_a_phone
@@ -87,6 +93,26 @@ def test_embedded_all_groups_of_controls_are_in_sight_and_labels_stand_apart(pag
     rows.sort()
     assert len(rows) >= 3
     assert min(upper - lower for lower, upper in pairwise(rows)) >= 13.9
+
+
+def test_the_chart_fills_the_height_that_the_window_leaves_and_keeps_it(page: Page) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    open_page(page, "compose")
+    chart, strip = main_area(page).locator(".dpviz-chart"), main_area(page).locator(".dpviz-strip")
+    high = box(chart)["height"]
+    assert 600 < high <= 900
+    assert box(chart)["y"] + high <= box(strip)["y"] < box(strip)["y"] + box(strip)["height"] <= 1080
+    names = page.locator(".annotation").evaluate_all("names => names.map(e => e.getBoundingClientRect().y)")
+    assert max(names) - min(names) > 200, "names are as far apart as the curves"
+    text(page, "sigma").fill("1")
+    text(page, "sigma").press("Enter")
+    wait_idle(page)
+    assert box(chart)["height"] == high
+    page.set_viewport_size({"width": 1280, "height": 560})
+    page.wait_for_function("() => document.querySelector('.dpviz-chart').clientHeight < 400")
+    wait_idle(page)
+    assert box(chart)["height"] >= 330
+    assert page.evaluate("() => document.querySelector('.dpviz-chart')._fullLayout.height") == box(chart)["height"]
 
 
 def test_presenting_walks_through_the_pins_with_the_arrow_keys(page: Page) -> None:

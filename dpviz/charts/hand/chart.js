@@ -7,11 +7,11 @@ import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
+import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames } from "./frames.js";
 import { Late } from "./late.js";
 import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
-import { isNarrow, NARROW, narrowed } from "./narrow.js";
 import { Plotter } from "./plotter.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
@@ -82,15 +82,18 @@ class MountedChart {
 
   // --- its size -----------------------------------------------------------------------------------------------------
 
-  // What is to be drawn, as it is at this width and this height of the screen.
-  fitIn() {
+  // What is to be drawn, as it is at this size of the screen. Once it stands, its height is another only where the
+  // size is.
+  fitIn({ resized = !this.shown } = {}) {
     this.enlarge();
+    if (resized) this.height = heightHere(this.plot, this.whole.layout, this.data.fills);
     this.figure = this.fitting(this.whole);
     this.plot.style.height = `${this.figure.layout.height}px`;
+    this.plot.classList.toggle("fitted", this.figure !== this.whole);
   }
 
   fitting(figure) {
-    return isNarrow(this.plot) ? narrowed(figure, this.plot) : figure;
+    return fitted(figure, this.plot, this.height);
   }
 
   // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.
@@ -105,8 +108,9 @@ class MountedChart {
 
   resize() {
     const width = Math.round(this.plot.clientWidth);
-    if (!this.shown || !width || width === this.width) return;
-    this.width = width;
+    const size = `${width} ${window.innerHeight}`;
+    if (!this.shown || !width || size === this.size) return;
+    this.size = size;
     clearTimeout(this.resizing);
     this.resizing = setTimeout(() => this.resized(), 60);
   }
@@ -114,7 +118,7 @@ class MountedChart {
   // To another size; drawn anew where names go below the plot or come back.
   resized() {
     if (!this.plot.isConnected || !this.shown) return;
-    this.fitIn();
+    this.fitIn({ resized: true });
     if (this.figure === this.shown) this.plotter.resize();
     else this.again({ own: true });
   }
@@ -186,7 +190,7 @@ class MountedChart {
     // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
     for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
     this.chips.show(figure);
-    this.plot.classList.toggle("narrow", figure !== this.whole);
+    this.plot.classList.toggle("narrow", isNarrow(this.plot));
     this.plot.classList.toggle("tall", figure.layout.height > 0.6 * window.innerHeight);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
   }
@@ -261,6 +265,7 @@ class MountedChart {
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
+    window.addEventListener("resize", () => this.resize(), { signal });
     signal.addEventListener("abort", () => sizes.disconnect());
   }
 

@@ -1,6 +1,7 @@
 // The names at lines' ends on other axes than the figure's own, as `charts.ends` places them on those.
 
-const [GAP, TALL] = [17, 33]; // pixels from one name to the next: of one line, and of two
+const GAP = 17; // pixels from one name to the next
+export const TALL = 33; // of two lines
 const LEAD = 16; // pixels from a line's end to its name
 const RISE = 11; // pixels that a name within the plot stands above its line's end
 

@@ -1,7 +1,7 @@
 // Names at the lines' ends: a click hides a curve and brings it back, and under the pointer a name brings its curve forward.
 
 import { made } from "./dom.js";
-import { ALONE } from "./narrow.js";
+import { ALONE } from "./fitting.js";
 import { nodes } from "./over.js";
 
 export class Names {

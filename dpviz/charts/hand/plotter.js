@@ -1,7 +1,7 @@
 // Plotly, for one chart: loaded once a page, and asked to look and behave as the page does.
 
 import { camera } from "./image.js";
-import { isNarrow } from "./narrow.js";
+import { isNarrow } from "./fitting.js";
 
 let loading = null;
 function library() {

@@ -1,0 +1,107 @@
+// A chart as it is at the size that the screen has for it. In a large window it fills the height that is left. On a phone
+// the plot has the width, and the names that lines carry at their ends stand below as chips.
+
+import { axesOf, Scale } from "./axes.js";
+import { ends, TALL } from "./ends.js";
+
+export const NARROW = 600; // pixels of a chart below which it is drawn so
+const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
+const [UPRIGHT, SHARE, CHIP] = [640, 0.45, 47]; // a window's height, the chart's share of it, and that of a row of names
+const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a window, and of a chart that fills its height
+const BELOW = 150; // pixels below such a chart that are in sight without scrolling
+const EDGE = 12; // pixels right of the plot
+export const ALONE = " from ε alone"; // is said once there, above the plot
+const LETTER = 6.6; // pixels of one, about
+const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
+
+export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
+
+// How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
+// in steps and within bounds, with a view of what stands below it. On a phone, where it stays in sight above its controls,
+// it leaves room for them.
+export function heightHere(plot, { height, margin, meta }, fills) {
+  const names = meta?.ends?.length ?? 0;
+  if (isNarrow(plot)) {
+    const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
+    const chips = CHIP * Math.min(Math.ceil(names / 2), 2);
+    return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
+  }
+  if (!fills || window.innerWidth < WIDE) return null;
+  const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
+  const left = STEP * Math.floor((window.innerHeight - above - BELOW) / STEP);
+  const ofNames = margin.t + margin.b + TALL * names; // else they would lie on each other
+  return Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST);
+}
+
+const cache = new WeakMap(); // figure → the same at a size: one figure stays one figure
+
+// A figure as it is at the chart's width, and where `height` says so at that height.
+export function fitted(figure, plot, height) {
+  const width = isNarrow(plot) && plot.clientWidth;
+  const asIs = !height || figure.layout.meta?.rows; // rows say how high they are
+  if (!width && asIs) return figure;
+  const size = `${width} ${height}`;
+  const before = cache.get(figure);
+  if (before?.size === size) return before.figure;
+  const layout = width ? narrowLayout(figure.layout, width, height) : ofHeight(figure.layout, height);
+  const made = { data: figure.data, layout };
+  cache.set(figure, { size, figure: made });
+  return made;
+}
+
+// The names at lines' ends find other places.
+function ofHeight(layout, height) {
+  const own = axesOf(layout);
+  if (!own || !layout.meta?.ends) return { ...layout, height };
+  const scales = { x: new Scale(own.xaxis), y: new Scale(own.yaxis) };
+  const notes = layout.annotations.filter((note) => note.name !== "end");
+  const inner = height - layout.margin.t - layout.margin.b;
+  return { ...layout, height, annotations: [...ends(layout.meta.ends, { own: scales, held: scales }, inner), ...notes] };
+}
+
+function narrowLayout(layout, width, most) {
+  if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
+  const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
+  const inner = width - margin.l - margin.r;
+  const says = layout.meta?.ends?.some((end) => end.text.includes(ALONE)) ? " · P(A): what ε alone allows" : "";
+  const annotations = (layout.annotations ?? [])
+    .filter((note) => note.name !== "end")
+    .map((note) => (note.name === "title" ? { ...note, text: note.text + says } : note));
+  const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
+  if (xaxis?.title?.text?.length * LETTER > inner) {
+    xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
+    margin.b += 16;
+  }
+  const lineEnds = layout.meta?.ends;
+  const height = Math.min(layout.height, most);
+  // A finger that moves over the chart scrolls the page.
+  const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: lineEnds && [], chips: lineEnds ?? [] }, dragmode: false };
+  if (xaxis) other.xaxis = xaxis;
+  return other;
+}
+
+// Rows of dots: each name above its row, and not beside it.
+function namesAbove(layout, names) {
+  const margin = { ...layout.margin, l: EDGE, r: BESIDE };
+  const above = { xref: "paper", x: 0, xanchor: "left", yref: "y", yanchor: "middle", showarrow: false, font: { size: 12 } };
+  const annotations = [...layout.annotations, ...names.map((text, row) => ({ ...above, text, y: row - 0.42 }))];
+  const yaxis = { ...layout.yaxis, range: [names.length - 0.5, -0.8], showticklabels: false };
+  const height = (names.length + 0.3) * ROW + margin.t + margin.b;
+  const title = { ...layout.xaxis.title, text: inTwoLines(layout.xaxis.title.text) };
+  return { ...layout, height: height + 16, margin: { ...margin, b: margin.b + 16 }, annotations, yaxis, xaxis: { ...layout.xaxis, title }, dragmode: false };
+}
+
+// Every second label, or every third, where all would not fit.
+function thinned({ ticktext, tickvals }, inner) {
+  if (!ticktext?.length) return {};
+  const longest = Math.max(...ticktext.map((text) => text.replace(/<[^>]*>/g, "").length));
+  const every = Math.ceil((ticktext.length * (longest * LETTER + 8)) / inner);
+  return { tickvals, ticktext: ticktext.map((text, i) => (i % every ? "" : text)) };
+}
+
+function inTwoLines(text) {
+  const middle = text.length / 2;
+  const spaces = [...text.matchAll(/ /g)].map((match) => match.index);
+  const at = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))[0];
+  return at === undefined ? text : `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
+}
