@@ -10,7 +10,7 @@ from dpviz.questions.catalogue import PAGES
 from tests.questions.asking import asked
 
 NAMED = {"compose", "orders", "noise", "budget", "langevin"}
-NO_CURVES_OF_ONE = {"trained"}  # a question about accuracy
+NO_CURVES_OF_ONE = {"trained", "expected"}  # questions about accuracy
 ALL = [q for page in PAGES if page.key in NAMED for q in page.questions if q.key not in NO_CURVES_OF_ONE]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from dpviz.questions.noise.expected import EXPECTED
 from dpviz.questions.noise.question import ALONG_NOISE, SOLVE
 from dpviz.questions.page import page
 
-NOISE = page("noise", ALONG_NOISE, SOLVE)
+NOISE = page("noise", ALONG_NOISE, SOLVE, EXPECTED)

@@ -1,0 +1,41 @@
+"""The runs of this machine's store as points of accuracy against ε."""
+
+from __future__ import annotations
+
+import math
+
+from dpviz.questions.noise.expected import Reached
+from dpviz.runs.claims import FINISHED, claim_of_record
+from dpviz.runs.engine import engine
+from dpviz.runs.store.records import StoreError
+from dpviz.training.models import MODELS
+from dpviz.training.summary import accuracy_of
+
+MOST = 100
+SAME = {"mnist": ("mnist", "mnist-10k"), "svhn": ("svhn", "svhn-whole")}  # data sets of one chart
+
+
+def reached(data: str) -> tuple[Reached, ...]:
+    """The newest finished runs on this data set with a claim and an accuracy; none where the store cannot be read."""
+    try:
+        records = engine().runs(states=FINISHED)
+    except StoreError:
+        return ()
+    points: list[Reached] = []
+    for record in records:
+        accuracy = accuracy_of(record.summary)
+        if record.settings.get("data") not in SAME.get(data, (data,)) or not isinstance(accuracy, float):
+            continue
+        claim = claim_of_record(record, engine().store)
+        shown = claim.shown
+        if shown.holds and math.isfinite(shown.epsilon) and shown.epsilon > 0.0 and 0.0 <= accuracy <= 1.0:
+            model = MODELS.get(str(record.settings.get("model")))
+            source = "imported run" if record.imported else "your run"
+            note = "its noise has a known seed" if claim.demonstration else ""
+            name = f"{record.title}, {model.short}" if model is not None else record.title
+            points.append(
+                Reached(
+                    name, source, shown.epsilon, shown.delta, shown.name, accuracy, accuracy, accuracy, 1, note
+                )
+            )  # fmt: skip
+    return tuple(points[:MOST])
