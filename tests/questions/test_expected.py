@@ -37,7 +37,10 @@ def test_the_epsilon_of_a_recorded_run_is_the_libraries_at_the_delta_asked_for(d
     assert (point.accuracy, point.low, point.high) == (accuracies.mean(), accuracies.min(), accuracies.max())
 
 
-@pytest.mark.parametrize(("method", "ends"), [("sgld_svhn", ["svhn-dp-sgld"]), ("pate_mnist", ["mnist-pate(100)", "mnist-pate(1000)"])])  # fmt: skip
+PRINTED = [("sgld_svhn", ["svhn-dp-sgld"]), ("pate_mnist", ["mnist-pate(100)", "mnist-pate(1000)"])]
+
+
+@pytest.mark.parametrize(("method", "ends"), PRINTED)
 def test_published_points_are_those_of_the_papers_table(method: str, ends: list[str]) -> None:
     [table] = [each for each in tables_of("noise/expected")["methods"] if each["key"] == method]
     for (epsilon, accuracy), end in zip(table["points"], ends, strict=True):
