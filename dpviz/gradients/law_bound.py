@@ -36,7 +36,7 @@ from dpviz.accounting.bayesian.accountant import TOO_LARGE
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.accounting.renyi.search import bottom_near, downhill
+from dpviz.accounting.renyi.search import bottom_near, downhill, order_search
 from dpviz.gradients.families import law
 from dpviz.mechanisms.log_moments import MOST_STEPS, log_moment, log_moment_table, log_sums
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
@@ -85,6 +85,7 @@ def quantile_of(value: Any) -> float:
     return _validate.scalar("quantile", _validate.open_probability("quantile", share))
 
 
+@remembered
 def threshold_over_median(family: str, shape: Any, quantile: Any) -> float:
     """C ÷ the median norm: how much louder the noise is than where one clips at the median.
 
@@ -95,6 +96,7 @@ def threshold_over_median(family: str, shape: Any, quantile: Any) -> float:
     return float(known.ppf(quantile_of(quantile)) / known.median())
 
 
+@remembered
 def clipped_law(family: str, shape: Any, quantile: Any) -> ClippedLaw:
     """The law clipped at its quantile, checked."""
     beyond = 1.0 - quantile_of(quantile)
@@ -245,73 +247,103 @@ def law_bound(family: str, *, shape: Any = 1.0, quantile: Any, **asked: Any) -> 
     return clipped_bound(law_cells(clipped_law(family, shape, quantile)), LawPlan(**asked))
 
 
+def law_bounds(
+    family: str, *, shape: Any = 1.0, quantile: Any, noise_multiplier: Array, **asked: Any
+) -> list[LawBound]:
+    """The same for several σ, one plan each, in one search."""
+    plans = [LawPlan(noise_multiplier=sigma, **asked) for sigma in noise_multiplier.tolist()]
+    return _bounds(law_cells(clipped_law(family, shape, quantile)), plans)
+
+
 def clipped_bound(cells: LawCells, asked: LawPlan) -> LawBound:
     """`law_bound` of a law that is clipped already."""
-    sigma, rate, given, grid = asked.noise_multiplier, asked.sample_rate, asked.steps, asked.grid
-    taken, slack = given.ravel(), asked.delta_mu.ravel()
-    plan = np.full(taken.size, taken.max()) if asked.reading == "running" else taken
-    conversion = _CONVERSIONS[asked.definition]
+    return _bounds(cells, [asked])[0]
+
+
+def _bounds(cells: LawCells, plans: list[LawPlan]) -> list[LawBound]:
+    """Of plans that differ in σ alone."""
+    first = plans[0]
+    rate, given, grid = first.sample_rate, first.steps, first.grid
+    sigma = np.array([plan.noise_multiplier for plan in plans])
+    noise = np.repeat(np.arange(sigma.size), given.size)
+    taken, slack = (np.tile(values.ravel(), sigma.size) for values in (given, first.delta_mu))
+    plan = np.full(taken.size, taken.max()) if first.reading == "running" else taken
+    conversion = _CONVERSIONS[first.definition]
     every, rows = np.arange(grid.size), np.arange(taken.size)
     share = taken / plan
 
     def side(values: Array, mass: Array) -> _LawRows:
-        return _LawRows(_LawMoments(values, sigma, rate, grid, plan.max()), mass, plan, share, slack, conversion)
+        return _LawRows(_LawMoments(values, sigma, rate, grid, plan.max()), mass, noise, plan, share, slack, conversion)
 
     above, below = side(cells.upper, cells.upper_mass), side(cells.lower, cells.lower_mass)
     ceiling: Array = np.full(taken.size, np.inf)
     tried: Index = np.broadcast_to(every, (taken.size, grid.size))
-    if asked.orders is None and asked.definition == 2:
-        ceiling, start = _renyi(sigma, rate, taken.tobytes(), slack.tobytes())
+    if first.orders is None and first.definition == 2:
+        ceiling, start = _renyi(sigma.tobytes(), rate, given.tobytes(), first.delta_mu.tobytes())
         tried = above.best(start)[:, None]
     upper, lower = (one.epsilon(rows[:, None], tried) for one in (above, below))
     best = upper.argmin(axis=1)
     place = tried[rows, best]
-    epsilon = np.minimum(np.inf if above.moments.blind else np.maximum(upper[rows, best], 0.0), ceiling)
+    seen = np.where(above.moments.blind[noise], np.inf, np.maximum(upper[rows, best], 0.0))
+    epsilon = np.minimum(seen, ceiling)
     none = np.full(taken.size, rate == 0.0) | (ceiling == 0.0)
     epsilon = np.where(none, 0.0, epsilon)
     floor = np.maximum(epsilon_per_order(np.zeros((taken.size, 1)), grid[-1:], slack, conversion)[:, 0], 0.0)
-    return LawBound(
-        lower=np.minimum(np.maximum(lower.min(axis=1), 0.0), epsilon).reshape(given.shape),
-        upper=epsilon.reshape(given.shape),
-        order=np.where(none, np.nan, grid[place]).reshape(given.shape),
-        at_grid_end=(~none & (epsilon > 0.0) & ((place == 0) | (place == grid.size - 1))).reshape(given.shape),
-        floor=floor.reshape(given.shape),
+    fields = (
+        np.minimum(np.maximum(lower.min(axis=1), 0.0), epsilon),
+        epsilon,
+        np.where(none, np.nan, grid[place]),
+        ~none & (epsilon > 0.0) & ((place == 0) | (place == grid.size - 1)),
+        floor,
     )
+    return [LawBound(*each) for each in zip(*(values.reshape(-1, *given.shape) for values in fields), strict=True)]
 
 
 @remembered
-def _renyi(sigma: float, rate: float, steps: bytes, delta: bytes) -> tuple[Array, Index]:
-    """What d = C throughout costs by the Rényi accountant, and the place of the order that decides."""
-    given = (np.frombuffer(part) for part in (steps, delta))
-    dp = Renyi().evaluate(noise_multiplier=sigma, sample_rate=rate, **dict(zip(("steps", "delta"), given, strict=True)))
-    return dp.epsilon, np.searchsorted(FINE_ORDERS, np.nan_to_num(dp.order, nan=2.0))
+def _renyi(sigma: bytes, rate: float, steps: bytes, delta: bytes) -> tuple[Array, Index]:
+    """What d = C throughout costs by the Rényi accountant, and the place of the order that decides; (σ · steps,)."""
+    noise, count, slack = (np.frombuffer(part) for part in (sigma, steps, delta))
+    if noise.size == 1:  # whose divergences a curve of that accountant has already
+        dp = Renyi().epsilon_of(SampledGaussian(float(noise[0]), rate), steps=count, delta=slack)
+        epsilon, order = dp.epsilon, dp.order
+    else:
+        kept, plans = order_search(sigma, rate), zip(count.tolist(), slack.tolist(), strict=True)
+        epsilon, order = np.stack([kept.epsilon(*plan, Renyi().conversion) for plan in plans], axis=-1).reshape(2, -1)
+    return epsilon, np.searchsorted(FINE_ORDERS, np.nan_to_num(order, nan=2.0))
 
 
 class _LawMoments:
-    """ln A at r·C²/(σC)² for the values r of a discrete law and places of a grid of orders, each computed once."""
+    """ln A at r·C²/(σC)² for the values r of a discrete law, some σ and places of a grid of orders, each computed once.
 
-    def __init__(self, values: Array, sigma: float, rate: float, grid: Array, most: float) -> None:
+    `blind`: for which σ only what needs no number below may be said.
+    """
+
+    def __init__(self, values: Array, sigma: Array, rate: float, grid: Array, most: float) -> None:
         with np.errstate(over="ignore"):
-            scaled = values / sigma / sigma
-        self.blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
+            scaled = values / sigma[:, None] / sigma[:, None]
+        self.blind: Bools = scaled.max(axis=1) > TOO_LARGE
         self._u, self._rate, self._exact = np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, most > MOST_STEPS
         self.grid = grid
         self._known: Index = np.empty(0, dtype=np.intp)
         self._values = np.empty((0, values.size))
 
-    def at(self, places: Index) -> Array:
-        """(…, values) at places (…)."""
-        wanted = np.unique(places)
+    def at(self, which: Index, places: Index) -> Array:
+        """(…, values) of those σ at places (…); the two broadcast."""
+        key = which * self.grid.size + places
+        wanted = np.unique(key)
         new = wanted[~np.isin(wanted, self._known, assume_unique=True)]
         if new.size:
-            if self._exact:
-                moments = log_moment(1.0 / np.sqrt(self._u), self._rate, self.grid[new, None])
-            else:
-                moments = log_moment_table(self._u, self._rate, self.grid[new])
+            of, place = np.divmod(new, self.grid.size)
+            moments = np.concatenate([self._moments(one, place[of == one]) for one in np.unique(of).tolist()])
             before = np.searchsorted(self._known, new)
             self._values = np.insert(self._values, before, moments, axis=0)
             self._known = np.insert(self._known, before, new)
-        return self._values[np.searchsorted(self._known, places)]
+        return self._values[np.searchsorted(self._known, key)]
+
+    def _moments(self, one: int, places: Index) -> Array:
+        if self._exact:
+            return log_moment(1.0 / np.sqrt(self._u[one]), self._rate, self.grid[places, None])
+        return log_moment_table(self._u[one], self._rate, self.grid[places])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -320,12 +352,14 @@ class _LawRows:
 
     Attributes:
         moments, mass: of the law's values.
+        noise: which σ of the moments each row has.
         plan, share, delta: T, t/T and δ_μ of each row.
         conversion: of moments to ε.
     """
 
     moments: _LawMoments
     mass: Array
+    noise: Index
     plan: Array
     share: Array
     delta: Array
@@ -334,7 +368,7 @@ class _LawRows:
     def epsilon(self, rows: Index, places: Index) -> Array:
         """ε of rows (k, 1) at places (k, m): (k, m)."""
         row, some, orders = rows[:, 0], self.mass > 0.0, self.moments.grid[places]
-        logs = self.moments.at(places)[..., some]
+        logs = self.moments.at(self.noise[rows], places)[..., some]
         joint = log_sums(self.plan[row, None, None] * logs + np.log(self.mass[some]))
         return epsilon_per_order(self.share[rows] * joint / (orders - 1.0), orders, self.delta[row], self.conversion)
 

@@ -316,7 +316,9 @@ def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Arr
     spacing = min(0.7, 0.5 / steepest)
     high = _REACH + float(orders.max()) * steepest
     too_far = not (_REACH + high) / spacing < _MOST_NODES
-    if orders.size > 1 and (too_far or high > 1.3 * (_REACH + float(orders.min()) * steepest)):
+    wide = high > 1.3 * (_REACH + float(orders.min()) * steepest)
+    wide = wide and orders.size * inverse_variance.size * (_REACH + high) / spacing > _BLOCK  # a part costs its calls
+    if orders.size > 1 and (too_far or wide):
         middle = orders.size // 2  # small orders need not reach as far
         parts = [log_moment_table(inverse_variance, rate, part) for part in (orders[:middle], orders[middle:])]
         return np.concatenate(parts)

@@ -121,6 +121,11 @@ def finished(key: Hashable) -> Any | None:
     return result
 
 
+def there(key: Hashable) -> bool:
+    """Whether there is one, or the work failed."""
+    return MEMORY.get(("slow part", key)) is not None
+
+
 def forget(key: Hashable) -> None:
     """What failed under `key` may be tried again."""
     MEMORY.forget(("slow part", key))

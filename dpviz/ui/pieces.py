@@ -61,9 +61,9 @@ def live_plot(
     """
     parts = joined(place, question, answer)
     words = dict(show(parts.answer))
-    frames = fetched.offer_frames(
-        question, get, answer, extra, lambda other: show(joined(place, question, other).answer)
-    )
+    if history.pins():  # they may lack a part that is there for others
+        extra = (extra, id(st.session_state))
+    frames = fetched.offer_frames(fetched.recipes(place, question, get, answer.given, extra, show))
     slow = fetched.SlowParts(place, question, answer, show)
     late = fetched.offer_slow_parts(slow) if parts.missing else ""
     hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}

@@ -24,6 +24,7 @@ from dpviz.runs.cluster.memory import give_back, keep_little
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
+from dpviz.ui.hand import ahead
 
 
 @cache
@@ -117,9 +118,10 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
             at_the_end.enter_context(browser_opened(owner(), address))
-        watching = asyncio.create_task(watch())
+        watching, over = asyncio.create_task(watch()), ahead.begin()
         yield
         watching.cancel()
+        over.set()
         await asyncio.to_thread(shutdown_shared)
 
 
@@ -137,6 +139,7 @@ _met: dict[str, float | None] = {}  # session → when it was first found withou
 
 def met() -> None:
     """A page is drawn for the present session."""
+    ahead.make_way()
     context = get_script_run_ctx(suppress_warning=True)
     if context is not None:
         _met[context.session_id] = None

@@ -284,3 +284,9 @@ class OrderSearch(Divergences):
         rows = Composition(self.mechanisms, np.arange(n)[:, None], np.full((n, 1), steps))
         epsilon, place = best_epsilon(Spent(self, rows), np.full(n, delta), conversion, guess, capped=self._capped)
         return epsilon, np.where(place >= 0, self.orders[place], np.nan)
+
+
+@remembered
+def order_search(sigma: bytes, rate: float) -> OrderSearch:
+    """Along these σ, float64s as bytes: its divergences serve every T and δ."""
+    return OrderSearch(np.frombuffer(sigma), rate)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ class Packer:
     """Packs figures that share columns.
 
     Attributes:
-        columns: base64 of little-endian numbers, by what they are called in the packed figures: "f4 0", "f8 1", …
+        columns: base64 of little-endian numbers, by what they are called in the packed figures: "f4" and what tells
+            its content from others, …
     """
 
     def __init__(self) -> None:
@@ -57,7 +59,7 @@ class Packer:
         held = column.astype(f"<{kind}")
         key = (kind, held.tobytes())
         if key not in self._names:
-            name = self._names[key] = f"{kind} {len(self.columns)}"
+            name = self._names[key] = f"{kind} {hashlib.blake2b(key[1], digest_size=9).hexdigest()}"
             self.columns[name] = base64.b64encode(key[1]).decode("ascii")
         return self._names[key]
 

@@ -11,9 +11,9 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.accounting.renyi.search import OrderSearch
+from dpviz.accounting.renyi.search import order_search
 from dpviz.fields.declared import several
-from dpviz.gradients.law_bound import law_bound
+from dpviz.gradients.law_bound import law_bounds
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.kinds import with_noise
@@ -134,19 +134,13 @@ def dp_at(
     at = plan.sigma if sigma is None else sigma
     if isinstance(plan.mechanism, SampledGaussian):
         if isinstance(one, Renyi):
-            kept = search(plan.low, plan.high, plan.rate) if sigma is None else OrderSearch(at, plan.rate)
+            kept = order_search(at.tobytes(), plan.rate)  # serves every T and δ
             return *kept.epsilon(float(plan.steps), delta, one.conversion), ""
         bound = one.evaluate(noise_multiplier=at, sample_rate=plan.rate, steps=plan.steps, delta=delta)
         return bound.epsilon, bound.order, bound.reason
     bounds = [one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in at.tolist()]
     epsilon, order = (np.array([float(getattr(each, name)) for each in bounds]) for name in ("epsilon", "order"))
     return epsilon, order, bounds[0].reason
-
-
-@remembered
-def search(low: float, high: float, rate: float) -> OrderSearch:
-    """Divergences along the axis: they serve every T and δ."""
-    return OrderSearch(noise_grid(low, high), rate)
 
 
 @remembered
@@ -216,7 +210,7 @@ def law_values(known: Law, weak: BayesianAsk, plan: NoiseAxis) -> tuple[Array, A
 def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tuple[Array, Array]:
     """The same at any σ."""
     asked = known.clip(weak.share) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": weak.delta_mu}
-    bounds = [law_bound(**asked, noise_multiplier=each) for each in sigma.tolist()]
+    bounds = law_bounds(**asked, noise_multiplier=sigma)
     return np.array([float(one.upper) for one in bounds]), np.array([float(one.order) for one in bounds])
 
 

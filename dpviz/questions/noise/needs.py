@@ -292,7 +292,7 @@ class Needs:
         composed = self.ask.composed.put(self.unknown, value)
         return composed.mechanism, int(composed.steps)
 
-    @property
+    @cached_property
     def chance(self) -> guessing.Guess:
         """How often the best attack is right at the target, on `attacked`, at the δ of the answer."""
         delta, known = self.ask.delta, self.accuracy
@@ -303,7 +303,7 @@ class Needs:
             known = Accuracy(0.5, 1.0)
         return guessing.guess(self.target, delta, known)
 
-    @property
+    @cached_property
     def here(self) -> tuple[str, float] | None:
         """DP's best bound at the chosen noise and its ε, where curves are drawn."""
         if self.axis is None:
@@ -315,7 +315,7 @@ class Needs:
                 bounds[key] = math.inf if math.isnan(epsilon) else epsilon
         return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 
-    @property
+    @cached_property
     def missing(self) -> list[tuple[str, str]]:
         """Names of methods without an answer, or with one that is limited, and why; those with one reason together."""
         alike: dict[str, list[str]] = {}

@@ -10,25 +10,26 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 
-from dpviz._remember import Named
+from dpviz._remember import MEMORY, Memory, Named
 from dpviz.charts.hand.pack import Packer
 from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
-from dpviz.questions.source import NoSample
+from dpviz.questions.source import Held, NoSample
 from dpviz.ui import answers, boundary
 from dpviz.ui.answers import Joined, ToCome
+from dpviz.ui.hand.turns import Turns
 from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
@@ -51,55 +52,70 @@ def _as_json(value: Mapping[str, Any]) -> bytes:
 # --- frames -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Recipe:
     """How frames of one field are made.
 
     Attributes:
+        place: the page, for the log.
         question: what is asked.
         moved: the field that moves.
         others: the values of other fields, by key: the question's, and what another reading of q and T is made of.
         given: the settings' values at the present place, samples resolved.
         show: an answer's figure ("figure") and words.
-        token: its name for the browser.
+        name: equal for recipes whose frames are the same.
     """
 
+    place: str
     question: Question[Any]
     moved: Number
     others: Mapping[str, Any]
     given: Mapping[str, Any]
     show: Shown
-    token: str = field(default_factory=_token)
+    name: Hashable
 
-    def frame(self, text: str) -> Mapping[str, Any]:
-        """What is shown where the field is what `text` writes; ValueError where there is no answer."""
+    def frame(self, text: str) -> tuple[Mapping[str, Any], Joined]:
+        """What is shown where the field is what `text` writes, and of which answer; ValueError where there is none."""
         sets = units.sets(self.moved, self.moved.parse(text), of_values(self.others))
         values = {**self.others, **{one.key: value for one, value in sets.items()}}
-        return self.show(answers.with_samples(self.question, of_values(values), self.given))
+        answer = answers.with_samples(self.question, of_values(values), self.given)
+        parts = answers.joined(self.place, self.question, answer)
+        return self.show(parts.answer), parts
 
 
-# Frames that are computed at the same time: pages are computed beside them, and come first.
-_pool = ThreadPoolExecutor(2, thread_name_prefix="frames")
+class Packed(NamedTuple):
+    """A frame as it travels: JSON, and the columns that it shares with others."""
 
-_recipes: WeakValueDictionary[str, Recipe] = WeakValueDictionary()
+    content: bytes
+    columns: Mapping[str, str] = {}
+    missing: Hashable = None  # the slow part that it was made without
+    kept: bool = True  # whether it may be shown again
 
 
-def offer_frames(
-    question: Question[Any], get: Reader, answer: Answer[Any], extra: Hashable, show: Shown
-) -> dict[str, str]:
-    """Tokens of frames around an answer, by the key of the field that may move.
+# Packed frames by value, whoever asked for them. Those made of an upload lie in its own memory.
+_frames = Memory(48 * 2**20)
+# Two at the same time: pages are computed beside them, and come first.
+_turns = Turns(2, "frames")
 
-    Args:
-        question: what is asked.
-        get: the present values.
-        answer: the present answer.
-        extra: what else decides what is shown: pins, a preset.
-        show: see `Recipe`.
-    """
-    held: dict[Hashable, Recipe] = st.session_state.setdefault(Keys.FRAMES, {})
+
+@dataclass(eq=False)
+class Offer:
+    """A recipe, as a session's browser asks for its frames."""
+
+    recipe: Recipe
+    session: int
+    token: str = field(default_factory=_token)
+
+
+_offers: WeakValueDictionary[str, Offer] = WeakValueDictionary()
+
+
+def recipes(
+    place: str, question: Question[Any], get: Reader, given: Mapping[str, Any], extra: Hashable, show: Shown
+) -> Iterator[Recipe]:
+    """How frames around the present values are made, for every field that may move."""
     values = {one.key: get(one) for one in question.fields}
-    samples = tuple(value.key for value in answer.given.values() if isinstance(value, Named))  # an upload is no field's
-    tokens = {}
+    samples = tuple(value.key for value in given.values() if isinstance(value, Named))  # an upload is no field's
     sliders: dict[Number, tuple[Number, ...]] = {
         one: (one,) for one in question.fields if isinstance(one, Number) and one.ticks
     }
@@ -107,11 +123,19 @@ def offer_frames(
     for moved, sets in (sliders | (readings := units.readings(question.fields))).items():
         others = read | values if moved in readings else values
         decide = {key: value for key, value in others.items() if key not in {one.key for one in sets}}
-        name = (question.key, moved.key, tuple(decide.items()), samples, extra)
-        recipe = held.pop(name, None) or Recipe(question, moved, others, answer.given, show)
-        held[name] = recipe  # last in line
-        _recipes[recipe.token] = recipe
-        tokens[moved.key] = recipe.token
+        name = (place, question.key, moved.key, tuple(decide.items()), samples, extra)
+        yield Recipe(place, question, moved, others, given, show, name)
+
+
+def offer_frames(made: Iterable[Recipe]) -> dict[str, str]:
+    """Tokens of their frames for the present session, by the key of the field that may move."""
+    held: dict[Hashable, Offer] = st.session_state.setdefault(Keys.FRAMES, {})
+    tokens = {}
+    for recipe in made:
+        offer = held.pop(recipe.name, None) or Offer(recipe, id(held))
+        held[recipe.name] = offer  # last in line
+        _offers[offer.token] = offer
+        tokens[recipe.moved.key] = offer.token
     while len(held) > KEPT:
         held.pop(next(iter(held)))
     return tokens
@@ -123,36 +147,57 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
 
     None if there is no such recipe, or from the moment when its session has ended or nobody waits any more (`gone`).
     """
+    offer = _offers.get(token)
+    if offer is None or offer.recipe.moved.key != field_key or await gone():
+        return None
+    recipe, session = offer.recipe, offer.session
+    del offer  # it goes with its session
+    wanted = list(dict.fromkeys(texts[:MOST]))
+    jobs = _turns.ask(session, {(recipe.name, text): partial(packed, recipe, text) for text in wanted})
+    under_way = [asyncio.wrap_future(job.result) for job in jobs]
+    while (await asyncio.wait(under_way, timeout=GLANCE))[1]:
+        if token not in _offers or await gone():
+            for job in jobs:
+                _turns.drop(job)
+            return None
+    made = {text: job.result.result() for text, job in zip(wanted, jobs, strict=True)}
+    columns = {name: column for frame in made.values() for name, column in frame.columns.items()}
+    content = b",".join(json.dumps(text).encode() + b":" + frame.content for text, frame in made.items())
+    return b'{"frames":{%b},"columns":%b}' % (content, _as_json(columns))
+
+
+def busy() -> bool:
+    """Whether somebody waits for frames."""
+    return _turns.busy
+
+
+def packed(recipe: Recipe, text: str) -> Packed:
+    """The frame, made once for all who ask: again where a slow part that it lacks is there now."""
+    key = (recipe.name, text)
+    memory = next((one.memory for one in recipe.given.values() if isinstance(one, Held)), _frames)
+    memory = _frames if memory is MEMORY else memory
+    frame: Packed | None = memory.get(key)
+    if frame is None or (frame.missing is not None and answers.there(frame.missing)):
+        frame = _packed(recipe, text)
+        if frame.kept:
+            memory.put(key, frame)
+    return frame
+
+
+def _packed(recipe: Recipe, text: str) -> Packed:
     packer = Packer()
-    packed: dict[str, Any] = {}
-    for text in texts[:MOST]:
-        if await gone():
-            return None
-        recipe = _recipes.get(token)  # looked up for every frame: it goes with its session
-        if recipe is None or recipe.moved.key != field_key:
-            return None
-        job = _pool.submit(_packed, recipe, text, packer)
-        del recipe
-        under_way = asyncio.wrap_future(job)
-        while not (await asyncio.wait([under_way], timeout=GLANCE))[0]:
-            if await gone():
-                job.cancel()
-                return None
-        packed[text] = job.result()
-    return _as_json({"frames": packed, "columns": packer.columns})
-
-
-def _packed(recipe: Recipe, text: str, packer: Packer) -> Mapping[str, Any] | None:
     try:
-        shown = recipe.frame(text)
-        return {**shown, "figure": packer.figure(shown["figure"], hover=False)}
-    except NoSample as missing:
-        return {"why": str(missing)}
+        shown, parts = recipe.frame(text)
+        content = _as_json({**shown, "figure": packer.figure(shown["figure"], hover=False)})
+        missing = None if parts.missing is None else parts.missing.name
+        return Packed(content, packer.columns, missing, kept=not parts.failed)
+    except NoSample as why:
+        return Packed(_as_json({"why": str(why)}), kept=False)
     except ValueError:
-        return None
+        return Packed(b"null")
     except Exception as error:
-        boundary.log(recipe.question.key, error)
-        return None
+        boundary.log(recipe.place, error)
+        return Packed(b"null", kept=False)
 
 
 # --- slow parts -------------------------------------------------------------------------------------------------------
