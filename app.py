@@ -10,9 +10,9 @@ from dpviz.ui.server import guarded, lifetime
 if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(), on_script_error=uncaught)
 else:
-    from dpviz.ui.page import ICON, places
+    from dpviz.ui.page import ICON, navigation
 
     st.set_page_config(page_icon=ICON, layout="wide")
-    place = st.navigation(list(places().values()))
+    place = navigation()
     st.set_page_config(page_title=f"{place.title} · dpviz: see differential privacy")
     place.run()

@@ -40,6 +40,11 @@ class Page:
     help: str = ""
     pins_follow: bool = False
 
+    @property
+    def heading(self) -> str:
+        """Title and question in a line: "Compose: how does ε grow with steps?\"."""
+        return f"{self.title}: {self.asks[0].lower()}{self.asks[1:]}"
+
     @cached_property
     def choice(self) -> Choice | None:
         """Which question is asked."""

@@ -199,7 +199,7 @@ def choice(
     `then` is done when another one was picked.
     """
     value = state.get(field)
-    _set(Keys.slider(field), value)
+    set_widget(Keys.slider(field), value)
     widget: Callable[..., object] = partial(st.segmented_control, required=True) if horizontal else st.selectbox
     widget(
         field.label,
@@ -223,7 +223,7 @@ def several(field: Several, offered: Sequence[str] | None = None) -> tuple[str, 
         state.put(field, tuple(option for option in field.options if option in on))
 
     key = ".".join([Keys.slider(field), *(options if len(options) < len(field.options) else ())])
-    _set(key, [option for option in value if option in options])
+    set_widget(key, [option for option in value if option in options])
     st.pills(
         field.label,
         options,
@@ -241,13 +241,13 @@ def flag(field: Flag) -> bool:
         state.put(field, bool(st.session_state[Keys.slider(field)]))
 
     value = state.get(field)
-    _set(Keys.slider(field), value)
+    set_widget(Keys.slider(field), value)
     st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=switched)
     return value
 
 
-def _set(key: str, value: object) -> None:
-    """Assign only what differs: assigning to a slider that is being dragged would throw it back."""
+def set_widget(key: str, value: object) -> None:
+    """A widget's state. Assign only what differs: assigning to a slider that is being dragged would throw it back."""
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 

@@ -1,12 +1,10 @@
-"""What stands below the notes of any question: its blocks, and the details, of which only the open one is computed.
-
-The last of them is what can be taken away: the link, the curves, and the page itself as a file.
+"""What stands below the notes of any question: its blocks, and three doors to its details, of which the open one is
+computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from html import escape
 from typing import Any
 
@@ -25,7 +23,7 @@ from dpviz.questions.script import script
 from dpviz.questions.shown import listed, noted
 from dpviz.questions.source import NoSample
 from dpviz.runs.measuring.measurement import Request
-from dpviz.ui import history, measuring, page, pieces, present, state
+from dpviz.ui import controls, history, measuring, page, pieces, present, state
 from dpviz.ui.answers import compute, with_samples
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.pieces import Drawing
@@ -36,45 +34,74 @@ SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
 
 PlotOf = Callable[[Answer[Any]], Plot]
 
+USE, WHY, FILES = "Use it", "Why", "Files"
+Doors = Mapping[str, Sequence[str]]  # a door's name → the parts behind it
+
 
 def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
-    """The choice of a detail, and the open one; `place` is the page's key, `plot_of` what its files draw."""
-    drawn: list[Callable[[], object]] = [
-        lambda: _table(answer.plot.table()),
-        lambda: _formulas(question.formulas(answer)),
-        lambda: st.markdown(question.assumed(answer)),
-        *(partial(_more, question, answer, name) for name in question.more),
-        lambda: st.code(script(question, answer), language="python"),
-        lambda: _files(question, answer, plot_of),
-    ]
-    parts = dict(zip(_names(question), drawn, strict=True))
-    kept, key = Keys.details(place), _details_key(place, question)
-    if key not in st.session_state and st.session_state.get(kept) in parts:
-        st.session_state[key] = st.session_state[kept]
-    part = st.segmented_control("Details", list(parts), key=key, label_visibility="collapsed")
-    st.session_state[kept] = part
-    if part is not None:
-        parts[part]()
+    """The doors to the details, and the open one; `place` is the page's key, `plot_of` what its files draw."""
+    drawn: dict[str, Callable[[], object]] = {
+        "Table": lambda: _table(answer.plot.table()),
+        "Formula": lambda: _formulas(question.formulas(answer)),
+        "Assumptions": lambda: st.markdown(question.assumed(answer)),
+        "Python": lambda: st.code(script(question, answer), language="python"),
+        "Link and files": lambda: _files(question, answer, plot_of),
+    }
+    part = chosen(Keys.details(place), _behind_doors(question))
+    if part is None:
+        return
+    if part in drawn:
+        drawn[part]()
+    else:
+        blocks(question.more[part](answer), f"{question.key}.{part}")
 
 
-def _names(question: Question[Any]) -> list[str]:
-    return ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]
+def _behind_doors(question: Question[Any]) -> Doors:
+    whole = {
+        USE: [USE] if USE in question.more else ["Python"],
+        WHY: ["Formula", "Assumptions", *(name for name in question.more if name != USE)],
+        FILES: ["Table", "Python", "Link and files"],
+    }
+    return {name: [part for part in parts if [part] != whole[USE] or name == USE] for name, parts in whole.items()}
 
 
-def _details_key(place: str, question: Question[Any]) -> str:
-    """Of the choice of details: other names, another widget."""
-    return f"{Keys.details(place)}.{'.'.join(_names(question))}"
+def opened(place: str, question: Question[Any]) -> bool:
+    """Whether a detail is open, before they are drawn."""
+    part = st.session_state.get(Keys.details(place))
+    return not present.bare() and any(part in parts for parts in _behind_doors(question).values())
 
 
-def opened(place: str, question: Question[Any]) -> str | None:
-    """Which detail is open, as far as is known before they are drawn."""
-    kept = st.session_state.get(Keys.details(place))
-    part: str | None = st.session_state.get(_details_key(place, question), kept)
-    return None if present.bare() else part
+def chosen(kept: str, doors: Doors) -> str | None:
+    """Draw the doors and the choice of the open one's parts; the open part, which the session has under `kept`."""
+    part: str | None = st.session_state.setdefault(kept, None)
+    door = next((name for name, parts in doors.items() if part in parts), None)
 
+    def choose(key: str, parts: Mapping[str, str]) -> None:
+        st.session_state[kept] = parts.get(st.session_state[key])
 
-def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
-    blocks(question.more[name](answer), f"{question.key}.{name}")
+    key, first = f"{kept}.door", {name: parts[0] for name, parts in doors.items()}
+    controls.set_widget(key, door)
+    with st.container(key="dpviz-doors"):
+        st.segmented_control(
+            "Details", list(doors), key=key, label_visibility="collapsed", on_change=choose, args=(key, first)
+        )
+    if door is None:
+        return None
+    same = {name: name for name in doors[door]}
+    key = ".".join((kept, *same))  # other parts, another widget
+    with st.container(key=f"dpviz-door-{list(doors).index(door)}"):
+        if len(same) > 1:
+            controls.set_widget(key, part)
+            st.segmented_control(
+                door,
+                list(same),
+                key=key,
+                label_visibility="collapsed",
+                required=True,
+                on_change=choose,
+                args=(key, same),
+            )
+    return part
 
 
 def blocks(blocks: Sequence[Block], key: str) -> None:

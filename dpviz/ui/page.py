@@ -30,20 +30,35 @@ _steps = component("history")
 
 ICON = str(Path(__file__).parent / "assets" / "icon.png")
 
-_TITLES = {
-    "home": ("Home", ":material/home:"),
-    "runs": ("Runs", ":material/history:"),
-} | {page.key: (page.title, page.icon) for page in PAGES}
-ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers")
+# Key → title, icon, and what is told under the pointer.
+_SHOWN = {
+    "home": ("Home", ":material/home:", "What is differential privacy?"),
+    "runs": ("Runs", ":material/history:", "Which run was worth its ε?"),
+} | {page.key: (page.title, page.icon, page.asks) for page in PAGES}
+# What people come for → the keys of its pages.
+SECTIONS = {
+    "": ("home",),
+    "See": ("compose", "orders", "langevin", "attack"),
+    "Choose": ("noise", "budget"),
+    "Train": ("train", "runs", "leakage"),
+    "Check": ("papers",),
+}
 
 
 def places() -> dict[str, StreamlitPage]:
-    """Key → page, each a file of `pages/`, in the order of the navigation; what ORDER does not name comes last."""
+    """Key → page, each a file of `pages/`, in the order of the navigation."""
     return {
-        key: st.Page(f"pages/{key}.py", title=title, icon=icon, default=key == "home", url_path=key)
-        for key in dict.fromkeys([*ORDER, *_TITLES])
-        for title, icon in [_TITLES[key]]
+        key: st.Page(f"pages/{key}.py", title=title, icon=icon, help=asks, default=key == "home", url_path=key)
+        for keys in SECTIONS.values()
+        for key in keys
+        for title, icon, asks in [_SHOWN[key]]
     }
+
+
+def navigation() -> StreamlitPage:
+    """Draws the navigation; the page to be run."""
+    pages = places()
+    return st.navigation({name: [pages[key] for key in keys] for name, keys in SECTIONS.items()}, expanded=True)
 
 
 @lru_cache(maxsize=1)
@@ -81,8 +96,8 @@ def notes() -> None:
 
 
 def heading(text: str) -> None:
-    """The one heading of the first order, for those who hear or print the page: its headline changes."""
-    st.html(f'<h1 class="dpviz-unseen">{escape(text)}</h1>')
+    """The page's title, which a bare page says to readers and printers alone."""
+    st.html(f'<h1 class="dpviz-{"unseen" if present.bare() else "title"}">{escape(text)}</h1>')
 
 
 def sides() -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -145,12 +160,16 @@ def sidebar(key: str) -> None:
     """Undo, the presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
     history.record(history.link())
     with st.sidebar:
-        _steps(
-            key=Keys.STEPS, data={"room": history.room(), "seen": controls.last_undo()}, on_entry_change=history.settle
-        )
+        with st.container(key="dpviz-tools", horizontal=True, vertical_alignment="center", gap=None):
+            _steps(
+                key=Keys.STEPS,
+                data={"room": history.room(), "seen": controls.last_undo()},
+                on_entry_change=history.settle,
+                width="content",
+            )
+            _tools()
         _presets(PRESETS.get(key, ()))
         _pins()
-        st.button("Reset everything", on_click=history.reset, width="stretch", icon=":material/restart_alt:")
 
 
 def _presets(offered: tuple[Preset, ...]) -> None:
@@ -174,16 +193,19 @@ def _presets(offered: tuple[Preset, ...]) -> None:
         st.html(f'<div class="dpviz-quiet">{escape(named.note)}</div>')
 
 
-def _pins() -> None:
+def _tools() -> None:
+    """What is done with the whole state: buttons whose icons are seen and whose names are heard."""
+    pins = f"Pin this state: its curves stay on the chart, faded, while you go on. At most {MOST_PINS}."
     full = len(history.pins()) >= MOST_PINS
-    st.button(
-        "Pin this state",
-        on_click=history.pin_state,
-        disabled=full,
-        width="stretch",
-        icon=":material/push_pin:",
-        help=f"Keeps the curves on the chart, faded, while you go on. At most {MOST_PINS}.",
-    )
+    for name, icon, act, help, disabled in (
+        ("Pin this state", "push_pin", history.pin_state, pins, full),
+        ("Reset everything", "restart_alt", history.reset, "Reset everything to its default.", False),
+        ("Present", "slideshow", present.begin, present.HELP, False),
+    ):
+        st.button(name, on_click=act, icon=f":material/{icon}:", help=help, disabled=disabled, type="tertiary")
+
+
+def _pins() -> None:
     for index, pin in enumerate(history.pins()):
         name = plain(history.pin_name(pin))
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -103,17 +103,15 @@ def controls(question: Question[Any]) -> list[Number]:
     return (named or numbers)[:SHOWN]
 
 
-def toggle() -> None:
-    """In the sidebar."""
-    st.button(
-        "Present",
-        on_click=_switch,
-        args=("1",),
-        width="stretch",
-        icon=":material/slideshow:",
-        help="Headline, chart and two controls in large type. Pins are the stops of a story: the arrow keys go from "
-        "one to the next; Escape ends it. `present=sigma.steps` in the link chooses the controls.",
-    )
+HELP = (
+    "Present: headline, chart and two controls in large type. Pins are the stops of a story: the arrow keys go from "
+    "one to the next; Escape ends it. `present=sigma.steps` in the link chooses the controls."
+)
+
+
+def begin() -> None:
+    """Present the page, as a click asks for it."""
+    _switch("1")
 
 
 def _switch(on: str) -> None:

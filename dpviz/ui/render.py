@@ -30,7 +30,7 @@ def show(shown: Page) -> None:
     """Draw the page."""
     with Boundary(shown.key, OWN[shown.key]).held("page"):
         page.begin(shown.key)
-        page.heading(shown.asks)
+        page.heading(shown.heading)
     opened(shown)
 
 
@@ -43,7 +43,6 @@ def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
     if not present.bare():
         with st.sidebar, held("sidebar"):
             page.sidebar(shown.key)
-            present.toggle()
     _body(shown, acts)
     present.bar()
 
@@ -155,7 +154,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, state.get),
         changed=panel.changed_messages(panel.in_view(shown, question)) if alone else {},
-        whole=bool(below) or details.opened(shown.key, question) is not None,
+        whole=bool(below) or details.opened(shown.key, question),
         fills=not present.presenting(),
     )
     strip = "" if present.presenting() else words["strip"]

@@ -72,7 +72,7 @@ def test_where_more_than_numbers_would_change_the_whole_page_follows(page: Page,
     words = headline(page).inner_text()
     settled(page, "target", "1")
     expect(headline(page)).not_to_have_text(words, use_inner_text=True)
-    page.get_by_role("radio", name="Table").click()
+    page.get_by_role("radio", name="Files").click()  # the table is open first
     wait_idle(page, settle_ms=400)
     told.clear()
     settled(page, "target", "2")

@@ -73,7 +73,7 @@ def go_to(at: AppTest, page: str) -> AppTest:
 
 
 def open_part(at: AppTest, kept: str, names: Sequence[str], name: str) -> None:
-    """Open one of the groups of controls ("attack.group") or of the details ("attack.details") by its name."""
+    """Open one of the groups of controls ("attack.group") by its name."""
     put(at, f"{kept}.{'.'.join(names)}", name)
 
 

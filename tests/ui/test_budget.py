@@ -12,9 +12,8 @@ from dpviz.fields import numbers
 from dpviz.questions.budget.spend import Block
 from dpviz.questions.presets import presets
 from dpviz.ui import details
-from tests.ui.driver import charts, controls, open_app, open_part, press, put, said
+from tests.ui.driver import charts, controls, open_app, press, put, said
 
-DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
 CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
 
 
@@ -71,7 +70,7 @@ def test_printed_values_show_where_their_axes_do() -> None:
 
 def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
     at = opened(preset="fo2d", bnet="scattering")
-    open_part(at, "budget.details", DETAILS, "Run again")
+    put(at, "budget.details", "Run again")
     at.selectbox(key="rerun.early_scattering.arm").set_value("tune").run()
     before = recorded("early_scattering").of("tune")[0].found
     assert not at.dataframe

@@ -141,12 +141,12 @@ def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeyp
 
 WALK = """
 import json, sys
-from dpviz.ui.page import ORDER
+from dpviz.ui.page import places
 from tests.ui.driver import go_to, open_app, press, said
 query = "source=measured&model=logistic&trained=3&examples=60&curves=bayesian.moments&lkrun=small"
 at = open_app("home", query + "&model=logistic&lksteps=5&lkexamples=40")
 told = {}
-for page in ORDER[1:]:
+for page in list(places())[1:]:
     go_to(at, page).run()
     told[page] = [[one.message for one in at.exception], said(at, "problem"), "torch" in sys.modules]
 print(json.dumps(told))

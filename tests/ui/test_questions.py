@@ -11,7 +11,7 @@ from dpviz.questions.layout import InUnits
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
 from dpviz.training.events import PUBLIC_SIZE
-from tests.ui.driver import charts, enter, html_of, open_app, open_part, said
+from tests.ui.driver import charts, enter, group, html_of, open_app, open_part, put, said
 
 # A network of a moment, where one is looked at.
 QUICK = {"lkrun": "small", "model": "logistic", "lksteps": "1", "lkexamples": "40"}
@@ -26,13 +26,35 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     assert len(charts(at)) >= 1
     assert said(at, "headline")
     groups = list(question.groups(lambda field: field.default))
-    for group in groups if len(groups) > 1 else ():
-        open_part(at, f"{page.key}.group", groups, group)
-    details = ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]
-    for part in details:
-        open_part(at, f"{page.key}.details", details, part)
+    for name in groups if len(groups) > 1 else ():
+        open_part(at, f"{page.key}.group", groups, name)
+    for part in ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]:
+        put(at, f"{page.key}.details", part)
         assert not said(at, "problem"), part
     assert "Download the curves (CSV)" in [button.label for button in at.get("download_button")]
+
+
+DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Distances", "Accountants"]}
+
+
+@pytest.mark.parametrize(
+    ("page", "behind"),
+    [
+        ("compose", {**DOORS, "Files": ["Table", "Python", "Link and files"]}),
+        ("attack", {"Use it": ["Python"], "Why": ["Formula", "Assumptions"], "Files": ["Table", "Link and files"]}),
+    ],
+)
+def test_three_doors_open_on_their_first_part_and_close(page: str, behind: dict[str, list[str]]) -> None:
+    at = open_app(page)
+    for door, parts in behind.items():
+        group(at, "Details").set_value([door]).run()
+        assert at.session_state[f"{page}.details"] == parts[0]
+        if len(parts) > 1:
+            assert [option.content for option in group(at, door).proto.options] == parts
+            group(at, door).set_value([parts[-1]]).run()
+            assert at.session_state[f"{page}.details"] == parts[-1]
+    group(at, "Details").set_value([]).run()
+    assert at.session_state[f"{page}.details"] is None
 
 
 GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Options"]}

@@ -10,6 +10,9 @@ class NumberControl {
   constructor(parent) {
     this.entry = new Entry((entry) => this.send(entry));
     this.root = made("div", "dpviz-number", parent);
+    // A key that moves the number, or Escape, sends its help away; it comes back with the focus.
+    this.root.addEventListener("keydown", ({ key }) => this.root.toggleAttribute("data-busy", key !== "Tab"));
+    this.root.addEventListener("focusout", () => this.root.removeAttribute("data-busy"));
   }
 
   // Whether the text was changed and not entered.
@@ -34,15 +37,12 @@ class NumberControl {
     const head = made("div", "head", this.root);
     if (!shows_label) head.classList.add("unseen");
     made("label", "", head, { textContent: label, htmlFor: id });
-    if (help) {
-      const button = made("button", "help", head, { type: "button", textContent: "?" });
-      button.setAttribute("aria-label", `${label}: ${help}`);
-      made("span", "tip", head, { textContent: help }).setAttribute("aria-hidden", "true");
-    }
+    if (help) made("span", "tip", head, { textContent: help, id: `${id}-help` });
     this.text = made("input", "", head, { type: "text", inputMode: "text", autocomplete: "off", spellcheck: false });
     this.slider = stops.length ? new Slider(this.root, { id, label, stops: new Stops(stops, whole) }, this.hears()) : null;
     if (this.slider) this.text.setAttribute("aria-label", `${label}, exactly`);
     else this.text.id = id;
+    if (help) for (const input of [this.text, this.slider?.input]) input?.setAttribute("aria-describedby", `${id}-help`);
     this.listenToText();
     this.below = made("div", "below", this.root);
   }

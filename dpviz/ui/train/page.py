@@ -26,7 +26,7 @@ def show() -> None:
     held = Boundary("train", TRAIN).held
     with held("page"):
         page.begin("train", WATCHED)
-        page.heading(PAGE.asks)
+        page.heading(PAGE.heading)
         engine, problem = engines.current()
         if engine is None:
             page.headline("Runs cannot be kept on this machine now.")

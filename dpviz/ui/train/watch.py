@@ -23,7 +23,7 @@ from dpviz.training.accounts.origins import spent_before
 from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
-from dpviz.ui import controls, page, pieces, state
+from dpviz.ui import controls, details, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.runs.fields import CHART, RUN, SECOND, STATE_WORDS, TRAIN, WATCHED
 from dpviz.ui.runs.report import bundle, html_report
@@ -223,7 +223,8 @@ def _details(engine: Engine, record: RunRecord) -> None:
         "Python": _python,
         "Link and files": _files,
     }
-    part = st.segmented_control("Details", list(parts), key=DETAILS, label_visibility="collapsed")
+    doors = {"Use it": ("Python",), "Why": ("Settings", "Assumptions"), "Files": ("Table", "Link and files")}
+    part = details.chosen(DETAILS, doors)
     if part is not None:
         parts[part](engine, record)
 
