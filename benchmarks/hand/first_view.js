@@ -1,7 +1,7 @@
 // What a newcomer meets in the first view, the side bar excluded: controls, words, and how high the chart is.
 //
 // A control is a focusable element; a slider with its number's field is one. Words are those of visible text outside the
-// chart. "In view" is within the window without scrolling.
+// chart; an icon's name is none. "In view" is within the window without scrolling.
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
   const visible = element => {
@@ -21,7 +21,7 @@
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const {parentElement: parent, textContent} = walker.currentNode;
-    if (!textContent.trim() || parent.closest('style, script, svg, .dpviz-chart, .dpviz-unseen') || !visible(parent)) continue;
+    if (!textContent.trim() || parent.closest('style, script, svg, [data-testid="stIconMaterial"], .dpviz-chart, .dpviz-unseen') || !visible(parent)) continue;
     words.push(...textContent.trim().split(/\s+/));
   }
   const plot = [...main.querySelectorAll('.dpviz-chart .cartesianlayer .bg, .dpviz-chart .main-svg')].map(e => e.getBoundingClientRect());

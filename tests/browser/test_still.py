@@ -1,4 +1,4 @@
-"""Nothing moves under the finger: the chart and every control keep their places while words change."""
+"""Nothing moves under the finger: title, headline, chart and every control keep their places while words change."""
 
 from typing import Any
 
@@ -8,17 +8,18 @@ from playwright.sync_api import Page
 from tests.browser.driver import main_area, no_traceback, open_page
 from tests.browser.test_hand import slider
 
-# Where the chart and each number's control stand, at every animation frame: how far each was from its first place, in
+# Where title, headline, chart and each number's control stand, at every animation frame: how far each was from its first place, in
 # pixels, at most; and how far the headline's words ever stood out of its place.
 WATCH = """
 () => {
-  const things = [...document.querySelectorAll('.dpviz-chart, .dpviz-number')];
+  const looked = '.dpviz-title, .dpviz-headline, .dpviz-chart, .dpviz-number';
+  const things = [...document.querySelectorAll(looked)];
   const top = (thing) => thing.getBoundingClientRect().top;
-  const name = (thing) => thing.dataset.field ?? 'chart';
+  const name = (thing) => thing.dataset.field ?? thing.classList[0];
   const first = new Map(things.map((thing) => [name(thing), top(thing)]));
   const still = (window.still = {moved: {}, beyond: 0, frames: 0});
   const look = () => {
-    for (const thing of document.querySelectorAll('.dpviz-chart, .dpviz-number')) {
+    for (const thing of document.querySelectorAll(looked)) {
       const before = first.get(name(thing));
       if (before === undefined) continue;
       const by = Math.abs(top(thing) - before);
