@@ -8,8 +8,8 @@ from playwright.sync_api import Page
 from tests.browser.driver import main_area, no_traceback, open_page
 from tests.browser.test_hand import slider
 
-# Where title, headline, chart and each number's control stand, at every animation frame: how far each was from its first place, in
-# pixels, at most; and how far the headline's words ever stood out of its place.
+# Where title, headline, chart and each number's control stand, at every animation frame: how far each was from its
+# first place, in pixels, at most; and how far the headline's words ever stood out of its place.
 WATCH = """
 () => {
   const looked = '.dpviz-title, .dpviz-headline, .dpviz-chart, .dpviz-number';
