@@ -34,7 +34,8 @@ OURS = {"label", "help", "assumptions", "symbol"}
 # Other expressions that are ours, by file.
 KNOWN = {
     "boundary.py": {"name"},  # a way on
-    "details.py": {"question.assumed(answer)", "block.name", "block.text", "name"},  # a question's words, a formula's
+    # A door's words, a question's, a formula's.
+    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "name"},
     "home.py": {"place", "question", "number", "stop.title", "stop.text(answer)", "stop.page.title"},  # pages and stops
     "measuring.py": {"measurement.share or 0.0"},  # a number
     "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
