@@ -13,6 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.composition import Strong
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.plot import Plot
@@ -22,9 +23,13 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import Answer
 from dpviz.questions.attack import ATTACK
 from dpviz.questions.attack.roc import ROC
+from dpviz.questions.budget import BUDGET
+from dpviz.questions.budget.stop import STOP
 from dpviz.questions.compose import COMPOSE
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.question import GROWTH
+from dpviz.questions.langevin import LANGEVIN
+from dpviz.questions.langevin.curves import COST
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
 from dpviz.questions.words import say
@@ -106,6 +111,7 @@ class Stop:
         values: the settings, by their keys in links; the rest is at its defaults.
         question, page: what is drawn, and where it can be gone into.
         plot: what is drawn of an answer.
+        counts: whether its text says numbers of the answer; else the question's own headline does.
     """
 
     title: str
@@ -114,22 +120,29 @@ class Stop:
     question: Question[Any] = GROWTH
     page: Page = COMPOSE
     plot: Callable[[Answer[Any]], Plot] = attrgetter("plot")
+    counts: bool = True
 
-    def text(self, answer: Answer[Any]) -> str:
-        """Markdown, with the numbers of the answer."""
-        return say(TEXTS[self.key], {**answer.given, "facts": answer.facts, "now": Now(answer)})
+    def text(self, answer: Callable[[], Answer[Any]]) -> str:
+        """Markdown, with the numbers of the answer, which is asked for only where there are such."""
+        if not self.counts:
+            return say(TEXTS[self.key], {})
+        known = answer()
+        return say(TEXTS[self.key], {**known.given, "facts": known.facts, "now": Now(known)})
 
     def headline(self, answer: Answer[Any]) -> str:
         """The result in plain words, as HTML."""
-        if self.question is not GROWTH:
+        if self.question is not GROWTH or not self.counts:
             return self.question.headline(answer)
         return say(TEXTS["attacker"], {**answer.given, "now": Now(answer)})
 
 
 STOPS = (
-    Stop("What is ε?", "meaning", {"curves": "moments.renyi_improved"}),
+    Stop("What does ε mean?", "meaning", {"curves": "moments.renyi_improved"}),
     Stop("Why count moments?", Moments.name, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
     Stop("What does sampling buy?", "sampling", {"curves": Renyi().family, "logy": "1"}, plot=beside_larger),
     Stop("And the truth?", "truth", {"curves": "moments.renyi_improved.tight"}),
     Stop("What does an attacker see?", "seen", {"aview": ROC.asked_as}, ROC, ATTACK),
+    Stop("What if data are typical?", "typical", {"curves": f"{Renyi().family}.{BAYESIAN}"}, counts=False),
+    Stop("May I stop when I like?", "stopping", {"bview": STOP.asked_as}, STOP, BUDGET, counts=False),
+    Stop("Can sampling give the noise?", "langevin", {"lview": COST.asked_as}, COST, LANGEVIN, counts=False),
 )

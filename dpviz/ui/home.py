@@ -1,4 +1,6 @@
-"""The home page: a story whose text and one live chart go on together, and what each page answers."""
+"""The home page: what a person's row has to do with it, four ways on, a story with one live chart, and what each page
+answers.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +37,22 @@ STOP = Choice(
     help="Which stop of the story is open.",
 )
 MECHANISM = {field.key for field in mechanism.FIELDS}
+ROWS = "<div><span>{name}</span><i></i><i></i><i class='{yours}'></i><i></i></div>"
+PICTURE = (  # drawn by look.css
+    f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b>→</b>"
+    "<p class='box'>training<br>with noise</p><b>→</b><p class='box'>result</p><b>→</b><p class='coin'>in or out?</p>"
+)
+OPENING = (
+    "Your row is in the data, or it is not. A model is trained with noise and published. Someone who sees it guesses: "
+    "in or out? A coin is right half of the time. Differential privacy limits how much better anyone can do."
+)
+# What people come for: name, what it leads to, icon, page and the question there.
+DOORS = (
+    ("See", "what each step costs", ":material/visibility:", "compose", None),
+    ("Choose noise", "for the privacy that I need", ":material/tune:", "noise", None),
+    ("Check a claim", "of a paper or a program", ":material/fact_check:", "papers", {"pview": "check"}),
+    ("Train", "a small model privately", ":material/play_circle:", "train", None),
+)
 
 
 def show() -> None:
@@ -45,11 +63,23 @@ def show() -> None:
 
 def _page() -> None:
     page.begin("home", (STOP,))
-    st.title("See differential privacy")
+    _opening()
     live = st.container()
     _answers()
     with live:
         _live()
+
+
+def _opening() -> None:
+    """A row in or out, the attacker's coin, and four ways on; then the story begins."""
+    with st.container(key="home-opening"):
+        st.title("See differential privacy")
+        st.html(f'<div class="dpviz-opening">{PICTURE}</div><p class="dpviz-opening-text">{OPENING}</p>')
+        st.html('<h2 class="dpviz-doors">What did you come for?</h2>')
+        with st.container(key="home-doors"):
+            for name, leads, icon, to, query in DOORS:
+                st.page_link(page.places()[to], label=f"**{name}**  \n{leads}", icon=icon, query_params=query)
+        st.html(f'<div class="dpviz-quiet">Or scroll: differential privacy in {len(STOPS)} steps.</div>')
 
 
 @st.fragment
@@ -105,10 +135,10 @@ def _chart(number: str) -> None:
     # The texts tell of the answers too: all is shown anew.
     show, extra = partial(_shown, stop), ("home", number)
     pieces.live_plot("home", stop.question, get, answer, show, key="home", extra=extra, whole=True)
-    rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
+    rate = f"q = {numbers.plain(state.get(mechanism.RATE), digits=4)}, " * (mechanism.RATE in stop.question.fields)
     setting = (
-        f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
-        "example; every bound is a published theorem's"
+        f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}, Poisson sampling, one example added or removed; every "
+        "bound is that of a published theorem"
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
@@ -120,8 +150,8 @@ def _chart(number: str) -> None:
 def _told(number: str) -> None:
     """A stop's text, which tells of its own answer, and the way to its page."""
     stop = STOPS[int(number) - 1]
-    answer = joined("home", stop.question, compute(stop.question, _reader(stop))).answer
-    st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
+    text = stop.text(lambda: joined("home", stop.question, compute(stop.question, _reader(stop))).answer)
+    st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{text}")
     st.button(
         f"Open in {stop.page.title}",
         key=f"open.story.{number}",
