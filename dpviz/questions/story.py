@@ -126,8 +126,8 @@ class Stop:
         """Markdown, with the numbers of the answer, which is asked for only where there are such."""
         if not self.counts:
             return say(TEXTS[self.key], {})
-        known = answer()
-        return say(TEXTS[self.key], {**known.given, "facts": known.facts, "now": Now(known)})
+        now = Now(answer())
+        return say(TEXTS[self.key], {**now.answer.given, "facts": now.answer.facts, "now": now})
 
     def headline(self, answer: Answer[Any]) -> str:
         """The result in plain words, as HTML."""

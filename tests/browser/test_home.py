@@ -19,7 +19,7 @@ def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) ->
 def test_the_wheel_leads_through_the_story(page: Page) -> None:
     """A link opens at its stop; text, chart and address go on together, and settings go along to another page."""
     open_page(page, stop=3)
-    third, fifth = main_area(page).get_by_text("3 of 5 ·"), main_area(page).get_by_text("5 of 5 ·")
+    third, fifth = main_area(page).get_by_text("3 of 8 ·"), main_area(page).get_by_text("5 of 8 ·")
     expect(third).to_be_in_viewport()
     chart = main_area(page).locator(".js-plotly-plot").first
     expect(headline(page)).to_contain_text("With noise")
@@ -37,7 +37,7 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     expect(headline(page)).to_contain_text("no attack is right more than")
     expect(headline(page)).to_be_in_viewport()
     expect(fifth).to_be_in_viewport()
-    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 5")
+    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 8")
     assert chart.evaluate("element => element.mine"), "another chart stands there"
     assert chart_data(page)["data"] != before
     assert abs(place["y"] - box(third)["y"] - 1010) <= 1, "the page jumped"
