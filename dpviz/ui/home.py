@@ -50,8 +50,8 @@ OPENING = (
 DOORS = (
     ("See", "what each step costs", ":material/visibility:", "compose", None),
     ("Choose noise", "for the privacy that I need", ":material/tune:", "noise", None),
-    ("Check a claim", "of a paper or a program", ":material/fact_check:", "papers", {"pview": "check"}),
     ("Train", "a small model privately", ":material/play_circle:", "train", None),
+    ("Check a claim", "of a paper or a program", ":material/fact_check:", "papers", {"pview": "check"}),
 )
 
 

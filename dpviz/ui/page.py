@@ -195,7 +195,10 @@ def _presets(offered: tuple[Preset, ...]) -> None:
 
 def _tools() -> None:
     """What is done with the whole state: buttons whose icons are seen and whose names are heard."""
-    pins = f"Pin this state: its curves stay on the chart, faded, while you go on. At most {MOST_PINS}."
+    pins = (
+        "Pin this state: its curves stay on the chart, faded, while you go on. When you present, pins are the stops of "
+        f"your story, in their order. At most {MOST_PINS}."
+    )
     full = len(history.pins()) >= MOST_PINS
     for name, icon, act, help, disabled in (
         ("Pin this state", "push_pin", history.pin_state, pins, full),

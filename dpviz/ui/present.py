@@ -1,8 +1,8 @@
 """Two barer ways to show a page: `present=1`, for a lecture, and `embed=1`, within another page; and a fuller one:
 `expert=1`. All are said by the link, and stay in it and in the session.
 
-A page that is presented shows headline, chart and two controls in large type, and the pins of the link as stops of a
-story.
+A page that is presented shows headline, chart and up to three sliders in large type, which the presenter chooses, and
+the pins of the link as stops of a story.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def kept(query: str) -> str:
 # --- a lecture --------------------------------------------------------------------------------------------------------
 
 HEIGHT = 224  # pixels of a chart that is presented, before it is enlarged to a share of the screen
-SHOWN = 2  # controls below it
+SHOWN = 2  # controls below it, unless the presenter chooses
+MOST = 3  # that can be chosen
 LEAVE = "End presenting (Escape)."
 
 # The keys of a presenter's hand, where they mean nothing to what has the focus.
@@ -95,17 +96,21 @@ window.onkeydown = (event) => {
 
 
 def controls(question: Question[Any]) -> list[Number]:
-    """The controls below the chart: those that the link names, else the first numbers that act."""
-    fields = acting(question, state.get)
-    numbers = [field for field in fields if isinstance(field, Number) and field.ticks]
+    """The controls below the chart: those that were chosen or that the link names, else the first numbers that act."""
+    numbers = _numbers(question)
     by_name = {field.earlier: field for field in numbers} | {field.key: field for field in numbers}
     named = [by_name[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in by_name]
-    return (named or numbers)[:SHOWN]
+    return named[:MOST] or numbers[:SHOWN]
+
+
+def _numbers(question: Question[Any]) -> list[Number]:
+    """What has a slider and acts on the answer."""
+    return [field for field in acting(question, state.get) if isinstance(field, Number) and field.ticks]
 
 
 HELP = (
-    "Present: headline, chart and two controls in large type. Pins are the stops of a story: the arrow keys go from "
-    "one to the next; Escape ends it. `present=sigma.steps` in the link chooses the controls."
+    "Present: headline, chart and two or three sliders of your choice in large type. Pins are the stops of your story: "
+    "the arrow keys go from one to the next; Escape ends it."
 )
 
 
@@ -120,8 +125,8 @@ def _switch(on: str) -> None:
     st.session_state[Keys.STOP] = -1
 
 
-def bar() -> None:
-    """What stands at the edge of a presented page: the way through the story, and out of it."""
+def bar(question: Question[Any]) -> None:
+    """What stands at the edge of a presented page: the way through the story, its sliders, and the way out."""
     if presenting():
         st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
@@ -130,7 +135,31 @@ def bar() -> None:
                 st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
                 st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
+            _chooser(question)
             st.button("", key="present-leave", on_click=_switch, args=("",), icon=":material/close:", help=LEAVE)
+
+
+def _chooser(question: Question[Any]) -> None:
+    """Which sliders are on screen; the link says so too. A widget's options never change: others, another widget."""
+    names = {field.key: field.label for field in _numbers(question)}
+    key = f"present.sliders.{'.'.join(names)}"
+    st.session_state[key] = [field.key for field in controls(question)]
+    with st.popover("Sliders", icon=":material/tune:", help="Which sliders are on screen."):
+        st.multiselect(
+            "Sliders on screen",
+            list(names),
+            format_func=lambda name: names[name],
+            key=key,
+            max_selections=MOST,
+            on_change=_choose,
+            args=(key,),
+            help="One to three, in this order. With none, the first two of the page.",
+        )
+
+
+def _choose(key: str) -> None:
+    history.settle()
+    st.session_state[Keys.PRESENT] = ".".join(st.session_state[key]) or "1"
 
 
 def way_out(own: Sequence[Field[Any]]) -> None:

@@ -44,7 +44,7 @@ def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
         with st.sidebar, held("sidebar"):
             page.sidebar(shown.key)
     _body(shown, acts)
-    present.bar()
+    present.bar(shown.question(state.get))
 
 
 @st.fragment

@@ -30,6 +30,20 @@ def test_a_presented_page_has_the_controls_that_the_link_names() -> None:
     assert "<b>" not in html_of(at).split("present=")[1][:40]
 
 
+def test_the_presenter_chooses_the_sliders() -> None:
+    at = open_app("compose", "present=1")
+    [chooser] = at.multiselect
+    assert chooser.value == list(controls(at)) == ["sigma", "q"]
+    chooser.set_value(["steps", "delta", "sigma"]).run()
+    assert list(controls(at)) == at.multiselect[0].value == ["steps", "delta", "sigma"]
+    assert "present=steps.delta.sigma" in html_of(at), "the link says so"
+    at.multiselect[0].set_value([]).run()
+    assert list(controls(at)) == ["sigma", "q"]
+    assert "story" in next(
+        button.help for button in open_app("compose").sidebar.button if button.label.startswith("Pin")
+    )
+
+
 @pytest.mark.parametrize("page", ["home", "orders", "attack", "noise", "budget", "langevin"])
 def test_every_page_can_be_shown_so(page: str) -> None:
     for query in ("present=1", "embed=1", "embed=1&present=1&pin=sigma%3D2"):
