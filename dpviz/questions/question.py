@@ -59,7 +59,7 @@ class Question(Generic[F]):
         slow: what is added as soon as it is computed.
         layout: the controls in groups, from the values of fields; all in one group where None.
         more: further details: name → blocks of text, plots, tables, runs to make again, and controls of its own.
-        below: blocks right below the notes.
+        below: blocks below the notes and the doors to the details.
         printed: whether this chart has the axes on which a preset's printed values lie.
         option: its name in the page's choice, in links, where that is not the key.
     """

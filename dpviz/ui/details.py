@@ -1,5 +1,5 @@
-"""What stands below the notes of any question: its blocks, and three doors to its details, of which the open one is
-computed.
+"""What stands below the notes of any question: three doors to its details, of which the open one is computed, and its
+blocks.
 """
 
 from __future__ import annotations

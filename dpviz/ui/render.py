@@ -166,12 +166,12 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
 
 
 def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
-    """What stands below the notes, but of a bare page."""
+    """What stands below the notes, but of a bare page: the doors at their place, then what the question brings."""
     if present.bare():
         return
-    details.blocks(question.below(answer), f"{shown.key}.below")
     measuring.ways_on()
     details.details(shown.key, question, answer, lambda other: _beside_pins(shown, question)(other))
+    details.blocks(question.below(answer), f"{shown.key}.below")
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.driver import main_area, no_traceback, open_page
+from tests.browser.driver import ROOT, main_area, no_traceback, open_page
 from tests.browser.test_hand import slider
 
 # Where title, headline, chart and each number's control stand, at every animation frame: how far each was from its
@@ -78,3 +78,17 @@ def test_chart_and_controls_keep_their_places_under_the_finger(
         assert found["moved"] == {}, f"{address} {field}"
         assert found["beyond"] <= 1, "the headline's words stay in their place"
     assert main_area(page).locator(".dpviz-headline").count() == 1
+
+
+FIRST_VIEW = (ROOT / "benchmarks" / "hand" / "first_view.js").read_text()
+
+
+@pytest.mark.parametrize("address", ["compose", "orders", "attack", "noise", "budget", "langevin"])
+@pytest.mark.one_of(2)
+def test_a_first_view_shows_little(page: Page, address: str) -> None:
+    open_page(page, address)
+    view: dict[str, Any] = page.evaluate(FIRST_VIEW)
+    assert len(view["controls"]) <= 25, view["controls"]
+    assert len(view["words"]) <= 120, " ".join(view["words"])
+    assert view["chart"] >= 480
+    assert view["clipped"] == []

@@ -86,7 +86,7 @@ class NumberControl {
       offer.addEventListener("click", () => this.choose(text));
     }
     line?.children[focused]?.focus();
-    if (why && !wrong) made("div", "why", this.below, { textContent: why });
+    if (why && !wrong) made("div", "why", line ?? this.below, { textContent: why });
   }
 
   // A note comes and goes while a hand moves: below all controls, where it moves none of them.
