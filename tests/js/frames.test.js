@@ -19,13 +19,13 @@ function server(t, status = () => 200) {
     asked.push({ address: address.split("?")[0], texts });
     const code = status(asked.length);
     const frames = Object.fromEntries(texts.map((text) => [text, text === "13" ? null : { figure: FIGURE, headline: text }]));
-    return { ok: code === 200, status: code, json: async () => ({ frames, columns: {} }) };
+    return { ok: code === 200, status: code, headers: new Headers(), json: async () => ({ frames, columns: {} }) };
   });
   return asked;
 }
 
 const settled = async (frames) => {
-  do await new Promise((resolve) => setTimeout(resolve)); while (frames.under);
+  do await new Promise((resolve) => setTimeout(resolve)); while (frames.under.size);
 };
 
 test("frames around the hand come first, then a net over all, ever finer; each once", async (t) => {
@@ -55,10 +55,43 @@ test("a moving hand asks for its neighbours, one that let go for nothing until t
   frames.rest();
   await settled(frames);
   const before = asked.length;
-  assert.equal(before, 1);
+  assert.equal(before, 3, "what was on its way");
   frames.go();
   await settled(frames);
   assert.ok(asked.length > before);
+});
+
+test("requests are on their way together, as many frames each as the server's own time allows; none is asked for twice", async (t) => {
+  const waiting = [];
+  let now = 1000;
+  t.mock.method(performance, "now", () => now);
+  globalThis.location = { origin: "" };
+  t.mock.method(globalThis, "fetch", (address) => {
+    const texts = new URL(address, "http://x").searchParams.get("at").split(",");
+    return new Promise((resolve) => waiting.push({ texts, resolve }));
+  });
+  const answer = async ({ texts, resolve }, work) => {
+    const frames = Object.fromEntries(texts.map((text) => [text, { figure: FIGURE }]));
+    resolve({ ok: true, headers: new Headers({ "Server-Timing": `frames;dur=${work}` }), json: async () => ({ frames, columns: {} }) });
+    await new Promise((resolve) => setTimeout(resolve));
+  };
+  const frames = new Frames(() => {});
+  frames.offer("", { sigma: "token", q: "other" });
+  for (const at of [20, 21, 22]) {
+    frames.near(move({ phase: "move", at }));
+    now += 20;
+  }
+  assert.equal(waiting.length, 3);
+  now += 60; // of which the server worked 20: two frames of 10 each
+  await answer(waiting[0], 20);
+  assert.equal(waiting.length, 6, "the round trip takes longer than the work: more of them");
+  assert.ok(waiting[3].texts.length >= 9, "so that the server is at work all the while");
+  assert.ok(Number(waiting[3].texts[0]) > 24, "where the hand is when they come");
+  for (let k = 1; k < waiting.length; k++) await answer(waiting[k], 20);
+  const texts = waiting.flatMap((one) => one.texts);
+  assert.deepEqual([...texts].sort(), [...STOPS].sort(), "each once");
+  frames.near({ ...move(), field: "q" });
+  assert.equal(waiting.at(-1).texts.length, 2, "another control's may take longer");
 });
 
 test("what the server does not know any more is not asked for again before its next answer", async (t) => {
@@ -70,10 +103,10 @@ test("what the server does not know any more is not asked for again before its n
   for (let k = 0; k < 20; k++) await Promise.resolve();
   t.mock.timers.tick(5000);
   for (let k = 0; k < 20; k++) await Promise.resolve();
-  assert.equal(asked.length, 1);
+  assert.equal(asked.length, 3);
   frames.offer("", { sigma: "new" });
   frames.go();
-  assert.equal(asked.length, 2);
+  assert.equal(asked.length, 6);
 });
 
 test("frames are kept as long as their token is offered", async (t) => {

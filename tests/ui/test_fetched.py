@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
+from dpviz.charts import hand as charts_of_hand
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import units
@@ -31,7 +32,7 @@ from dpviz.questions.source import Held
 from dpviz.ui import answers
 from dpviz.ui.hand import ahead, fetched
 from dpviz.ui.hand.fetched import GLANCE, MOST
-from dpviz.ui.hand.served import FILES, mark, root, routes
+from dpviz.ui.hand.served import BUNDLE, COMPONENTS, OURS, PLOTLY, mark, root, routes
 from dpviz.ui.hand.turns import Job, Turns
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.sources import STILL_TO_MEASURE
@@ -190,9 +191,14 @@ def test_over_http() -> None:
     assert set(json.loads(gzip.decompress(found.body))["frames"]) == {"2", "3"}
     assert reply(f"{root()}/frames/nobody", "field=sigma&at=2").status_code == 404
     assert reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=sigma&at=4", disconnected).status_code == 404
-    for name in FILES:
-        assert gzip.decompress(reply(f"{root()}/{mark()}/{name}").body) == FILES[name].read_bytes()
-        assert reply(f"{root()}/other/{name}").status_code == 404
+    assert float(found.headers["Server-Timing"].removeprefix("frames;dur=")) > 0
+    bundle, library = (gzip.decompress(reply(f"{root()}/{mark()}/{name}").body) for name in (BUNDLE, PLOTLY))
+    assert library == charts_of_hand.plotly().read_bytes()
+    assert not re.search(rb"^import ", bundle, re.MULTILINE)
+    assert re.findall(rb"^export const (\w+)", bundle, re.MULTILINE) == [name.encode() for name in COMPONENTS]
+    held = {name.decode() + ".js" for name in re.findall(rb"^const \$(\w+)", bundle, re.MULTILINE)}
+    assert OURS.keys() - held == {"page.js"}, "which is that of a page without a server"
+    assert reply(f"{root()}/other/{BUNDLE}").status_code == 404
     assert reply(f"{root()}/{mark()}/served.py").status_code == 404
     assert reply(f"{root()}/{mark()}/../served.py") is None
 

@@ -255,3 +255,11 @@ def test_a_browser_is_opened_without_a_token_on_its_command_line(
     assert opened[1].startswith("file:")
     assert TOKEN not in str(opened)
     assert not list((tmp_path / "logs").iterdir())
+
+
+def test_no_answer_waits_for_the_acknowledgement_of_the_one_before() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        server.send_at_once(port)
+        with socket.create_connection(("127.0.0.1", port)), listening.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -3,13 +3,16 @@
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
 
-const FIRST = 2; // frames of the first request
+const FIRST = 2; // frames of a request while it is not known what they take
 const MOST = 24;
-// ms that a request may take: the next one asks for as many frames as come in that time. A hand that moves is soon
-// elsewhere.
+// ms of the server's work that a request asks for, or what a round trip takes: a hand that moves is soon elsewhere.
 const TAKES = { rests: 150, moves: 60 };
+const [USUAL, FAR] = [3, 5]; // requests on their way, where a round trip takes longer than the work; a browser has six connections
 const NEAR = { rests: 8, moves: 2 }; // stops on either side that come first; then every fourth, every second, all
+const AHEAD = 8; // stops before a moving hand that come first
+const HALT = 150; // ms after which a hand that moved stands still
 const RETRY = 1000; // ms
+const LOST = 30_000; // ms after which a request is made again: the link is another
 
 export class Frames {
   // `given`: field → text → frame, of a page without a server, where a field is its own token.
@@ -18,7 +21,9 @@ export class Frames {
     this.tokens = {};
     this.gone = new Set(); // tokens that the server does not know any more, until its next answer
     this.kept = new Map(Object.entries(given).map(([field, frames]) => [field, new Map(Object.entries(frames))])); // token → text → frame
-    this.under = null; // the request under way
+    this.under = new Map(); // requests on their way → what ends them
+    this.trip = 0; // ms of a round trip
+    this.each = 0; // ms of the server's work for a frame
   }
 
   offer(address, tokens) {
@@ -46,14 +51,25 @@ export class Frames {
   // A hand is at a control, or moves it: in the end all its frames are fetched.
   near({ field, at, stops, between, phase }) {
     const pace = phase === "near" ? "rests" : "moves";
-    this.wish = { field, at, stops, between, pace };
+    const [now, before] = [performance.now(), this.wish?.field === field ? this.wish : null];
+    if (!before) this.turnTo(field);
+    const since = before ? now - before.now : HALT;
+    // Stops a millisecond.
+    const speed = since >= HALT ? 0 : before.at === at ? before.speed : ((at - before.at) / Math.max(since, 1) + before.speed) / 2;
+    this.wish = { field, at, stops, between, pace, speed, now: before?.at === at && since < HALT ? before.now : now };
     this.go();
+  }
+
+  // Another control: what is on its way for others is of no interest.
+  turnTo(field) {
+    this.each = 0;
+    for (const [request, end] of this.under) if (request.token !== this.tokens[field]) end.abort();
   }
 
   // Nothing moves, and the page is there: what the hand may want next.
   go() {
     this.paused = false;
-    if (!this.under && this.address !== null) this.fetchNext(FIRST);
+    this.fill();
   }
 
   // The hand let go: what the server computes now is the page.
@@ -67,39 +83,64 @@ export class Frames {
     if (this.wish?.field === field) this.wish = null;
   }
 
-  // The next request, for so many frames at most; null where nothing is to be asked for.
-  next(count) {
-    if (this.paused || !this.wish) return null;
-    const { field, pace } = this.wish;
+  // Keeps requests on their way: the server is at work while answers travel.
+  fill() {
+    for (let request; this.under.size < this.most() && (request = this.next()); ) this.fetch(request);
+  }
+
+  most() {
+    return this.trip > TAKES[this.wish?.pace] ? FAR : USUAL;
+  }
+
+  // Frames of the next request.
+  count(pace) {
+    if (!this.each) return FIRST;
+    return Math.min(Math.max(Math.round(Math.max(TAKES[pace], this.trip) / this.each), 1), MOST);
+  }
+
+  // The next request; null where nothing is to be asked for.
+  next() {
+    if (this.paused || !this.wish || this.address === null || this.waits) return null;
+    const { field, pace, speed } = this.wish;
     const token = this.tokens[field];
     if (!token || this.gone.has(token)) return null;
-    const texts = order(this.wish).filter((text) => !this.kept.get(token)?.has(text)).slice(0, count);
-    return texts.length ? { token, field, texts, takes: TAKES[pace] } : null;
+    const asked = new Set([...this.under.keys()].filter((request) => request.token === token).flatMap(({ texts }) => texts));
+    const count = this.count(pace);
+    const lead = speed * (this.trip + this.each * count); // where the hand is when they come
+    const texts = order({ ...this.wish, lead }).filter((text) => !asked.has(text) && !this.kept.get(token)?.has(text));
+    return texts.length ? { token, field, texts: texts.slice(0, count) } : null;
   }
 
-  async fetchNext(count) {
-    const request = this.next(count);
-    if (!request) return;
+  async fetch(request) {
     const begun = performance.now();
-    this.under = new AbortController();
+    const end = new AbortController();
+    this.under.set(request, end);
     try {
-      this.keep(request, await this.reply(request));
+      const { work, content } = await this.reply(request, AbortSignal.any([end.signal, AbortSignal.timeout(LOST)]));
+      this.keep(request, content);
+      const mixed = (before, now) => (before ? (before + now) / 2 : now);
+      this.trip = mixed(this.trip, Math.max(performance.now() - begun - work, 1));
+      if (request.field === this.wish?.field) this.each = mixed(this.each, Math.max(work / request.texts.length, 0.1));
     } catch {
-      setTimeout(() => this.under || this.fetchNext(FIRST), RETRY); // the server is gone or busy
-      return;
+      if (!end.signal.aborted) this.waits ??= setTimeout(() => this.again(), RETRY); // the server is gone or busy
     } finally {
-      this.under = null;
+      this.under.delete(request);
     }
-    const each = (performance.now() - begun) / request.texts.length;
-    this.fetchNext(Math.min(Math.max(Math.round(request.takes / each), FIRST), MOST));
+    this.fill();
   }
 
-  async reply({ token, field, texts }) {
+  again() {
+    this.waits = null;
+    this.fill();
+  }
+
+  async reply({ token, field, texts }, signal) {
     const query = new URLSearchParams({ field, at: texts.join(",") });
-    const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal: this.under.signal });
+    const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal });
     if (reply.status === 404) this.gone.add(token);
     if (!reply.ok) throw new Error(`frames: ${reply.status}`);
-    return reply.json();
+    const [, work = 0] = /dur=([\d.]+)/.exec(reply.headers.get("Server-Timing")) ?? [];
+    return { work: Number(work), content: await reply.json() };
   }
 
   keep({ token, texts }, { frames, columns }) {
@@ -113,15 +154,17 @@ export class Frames {
   }
 
   stop() {
-    this.under?.abort();
     this.wish = null;
+    for (const end of this.under.values()) end.abort();
   }
 }
 
-// In which order frames are to come: those around the hand first, then a coarse net over all, ever finer.
-function order({ at, stops, between, pace }) {
-  const turn = (k) => (Math.abs(k - at) <= NEAR[pace] ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
-  const places = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at) }));
+// In which order frames are to come: those around the hand and before it first, then a coarse net over all, ever finer.
+function order({ at, stops, between, pace, lead = 0 }) {
+  const ahead = Math.round(Math.min(Math.max(lead, -AHEAD), AHEAD));
+  const [from, to] = [Math.min(ahead, 0) - NEAR[pace], Math.max(ahead, 0) + NEAR[pace]];
+  const turn = (k) => (k - at >= from && k - at <= to ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
+  const places = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at - ahead) }));
   places.sort((a, b) => a.turn - b.turn || a.off - b.off);
   return [...between, ...places.map(({ text }) => text)];
 }

@@ -1,10 +1,12 @@
-"""What the browser fetches beside Streamlit's own files: the scripts of our components, and Plotly's."""
+"""What the browser fetches beside Streamlit's own files: the scripts of our components in one file, and Plotly's."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
+import re
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from dpviz._remember import remembered
@@ -22,7 +25,8 @@ from dpviz.charts.hand import SCRIPTS
 from dpviz.ui.hand import fetched
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
-FILES = OURS | {"plotly.js": charts.plotly()}
+COMPONENTS = ("chart", "number", "history", "story")
+BUNDLE, PLOTLY = "dpviz.js", "plotly.js"
 FOREVER = "public, max-age=31536000, immutable"  # another content has another address
 
 
@@ -41,11 +45,44 @@ def routes() -> list[Route]:
     ]
 
 
+# --- scripts ----------------------------------------------------------------------------------------------------------
+
+_IMPORT = re.compile(r'^import (\w+|\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+
+@lru_cache(maxsize=1)
+def bundle() -> str:
+    """The scripts of all components as one module, which exports each under its name: one request in place of twenty.
+
+    Each file is a function's body that returns what it exports, in an order in which all that it imports comes before.
+    """
+    parts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in parts:
+            return
+        text = OURS[f"{name}.js"].read_text(encoding="utf-8")
+        for _, other in _IMPORT.findall(text):
+            add(other)
+        exported = [*_EXPORT.findall(text), *(["component"] if "export default" in text else [])]
+        text = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;\n", text)).replace("export default ", "const component = ")
+        parts[name] = f"const ${name} = (() => {{\n{text}return {{ {', '.join(exported)} }};\n}})();\n"
+
+    for name in COMPONENTS:
+        add(name)
+    ends = [f"export const {name} = ${name}.component;\n" for name in COMPONENTS]
+    return "".join([*parts.values(), *ends])
+
+
 @lru_cache(maxsize=1)
 def mark() -> str:
     """Changes whenever one of the files does."""
-    contents = [file.read_bytes() for file in OURS.values()] + [plotly.__version__.encode()]
-    return hashlib.sha256(b"".join(contents)).hexdigest()[:12]
+    return hashlib.sha256(f"{bundle()}{plotly.__version__}".encode()).hexdigest()[:12]
+
+
+def _address(name: str) -> str:
+    return f"{root()}/{mark()}/{name}"
 
 
 def stub(name: str) -> str:
@@ -55,11 +92,28 @@ def stub(name: str) -> str:
     242740).
     Streamlit waits for what the exported function returns.
     """
-    at = json.dumps(f"{root()}/{mark()}/")
     return (
-        f"const real = import(new URL({at}, location.origin).href + '{name}.js');\n"
-        "export default async (component) => (await real).default(component);\n"
+        f"const real = import(new URL({json.dumps(_address(BUNDLE))}, location.origin).href);\n"
+        f"export default async (component) => (await real).{name}(component);\n"
     )
+
+
+class Preloading:
+    """Says with every page of HTML which scripts it will need, so that they come beside Streamlit's own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_links(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message["headers"]
+                if any(name.lower() == b"content-type" and kind.startswith(b"text/html") for name, kind in headers):
+                    links = f"<{_address(BUNDLE)}>; rel=modulepreload, <{_address(PLOTLY)}>; rel=preload; as=script"
+                    message = {**message, "headers": [*headers, (b"link", links.encode())]}
+            await send(message)
+
+        await self._app(scope, receive, send_with_links if scope["type"] == "http" else send)
 
 
 def component(name: str) -> Any:
@@ -69,12 +123,12 @@ def component(name: str) -> Any:
 
 @remembered
 def _packed(name: str) -> bytes:
-    return gzip.compress(FILES[name].read_bytes(), 6)
+    return gzip.compress(bundle().encode() if name == BUNDLE else charts.plotly().read_bytes(), 6)
 
 
 def _file(request: Request) -> Response:
     name = request.path_params["name"]
-    if name not in FILES or request.path_params["mark"] != mark():
+    if name not in (BUNDLE, PLOTLY) or request.path_params["mark"] != mark():
         return Response("There is no such file.", 404, media_type="text/plain")
     headers = {"Cache-Control": FOREVER, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     return Response(_packed(name), media_type="text/javascript", headers=headers)
@@ -83,10 +137,11 @@ def _file(request: Request) -> Response:
 async def _frames(request: Request) -> Response:
     asked, token = request.query_params, request.path_params["token"]
     values = asked.get("at", "").split(",")
+    began = time.perf_counter()
     content = await fetched.frames(token, asked.get("field", ""), values, request.is_disconnected)
     if content is None:
         return Response("These frames are not kept any more.", 404, media_type="text/plain")
-    return _fresh(content)
+    return _fresh(content, time.perf_counter() - began)
 
 
 async def _late(request: Request) -> Response:
@@ -97,6 +152,8 @@ async def _late(request: Request) -> Response:
     return Response(status_code=204) if content is None else _fresh(content)
 
 
-def _fresh(content: bytes) -> Response:
-    headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip"}
+def _fresh(content: bytes, seconds: float = 0.0) -> Response:
+    """JSON that nobody keeps. `seconds`: what it took; what a request took besides is the link's."""
+    timing = {"Server-Timing": f"frames;dur={1000 * seconds:.1f}"}
+    headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip", **timing}
     return Response(gzip.compress(content, 1), media_type="application/json", headers=headers)
