@@ -14,7 +14,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime import get_instance
