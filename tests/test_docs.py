@@ -27,10 +27,10 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert "<blockquote>" not in reference, "an example that is shown as a quotation"
 
 
-def test_the_accountants_are_these(tmp_path: Path) -> None:
-    written = tmp_path / "accountants.md"
-    subprocess.run([sys.executable, "-m", "tools.cards", written], cwd=ROOT, check=True)
-    assert written.read_text() == (ROOT / "docs" / "accountants.md").read_text(), "run: python -m tools.cards"
+def test_the_accountants_and_terms_are_these(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "tools.cards", tmp_path], cwd=ROOT, check=True)
+    for name in ("accountants.md", "glossary.md"):
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text(), "run: python -m tools.cards"
 
 
 def test_the_picture_is_of_these_contracts(tmp_path: Path) -> None:

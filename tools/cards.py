@@ -1,4 +1,4 @@
-"""Write docs/accountants.md from the accountants' own cards: ``python -m tools.cards [FILE]``."""
+"""Write docs/accountants.md, from the accountants' cards, and docs/glossary.md: ``python -m tools.cards [FOLDER]``."""
 
 import sys
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import accountant, every_choice
+from dpviz.questions.shown import glossary
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"
+TARGET = Path(__file__).resolve().parents[1] / "docs"
 
 
 def page() -> str:
@@ -25,4 +26,7 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET).write_text(page())
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
+    (folder / "accountants.md").write_text(page())
+    terms = "".join(f"- **{term}**: {means}\n" for term, means in glossary().items())
+    (folder / "glossary.md").write_text(f"# Glossary\n\n{terms}")

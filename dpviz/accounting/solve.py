@@ -182,7 +182,7 @@ class _Problem:
                 f"orders up to {orders[-1]:.6g} charges at delta={delta:.12g} for doing nothing, about "
                 "ln(1/δ)/(α_max − 1): "
                 "raise target_epsilon or delta, or try larger orders.",
-                f"orders up to α = {orders[-1]:.4g} charge {floor:.3g} at this δ for doing nothing",
+                f"orders up to α = {orders[-1]:.4g} give at least ε = {floor:.3g} at this δ, even for no step at all",
             )
 
     def no_answer(self, words: str, name: str, value: float) -> NoAnswer:

@@ -77,7 +77,7 @@ def solve_law(
         raise NoAnswer(
             f"Expected target_epsilon={target:.12g} > {floor:.6g}, what the largest order charges for doing nothing: "
             "raise target_epsilon or delta_mu, or take Definition 2.",
-            f"the largest order charges {floor:.3g} at this δ_μ for doing nothing",
+            f"the largest order gives at least ε_μ = {floor:.3g} at this δ_μ, even for no step at all",
         )
 
     def gap(value: float) -> float:

@@ -13,7 +13,7 @@ from dpviz.charts.plot import Plot
 F = TypeVar("F")
 F_co = TypeVar("F_co", covariant=True)
 
-LATER = "on its way"  # what words say of a slow part that is not there yet
+LATER = "still being computed"  # what words say of a slow part that is not there yet
 
 
 class Pending(Enum):

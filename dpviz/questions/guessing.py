@@ -17,7 +17,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.questions.answer import Metric
 from dpviz.questions.mechanism import DELTA
 
-RIGHT = "Best attack is right"
+RIGHT = "Best attack accuracy"
 
 
 @remembered
@@ -64,8 +64,8 @@ class Guess:
         if self.curve is None:
             return Metric(RIGHT, self.right)
         if not self.by_curve:
-            return Metric(RIGHT, f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
-        note = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "by the whole privacy curve; chance: 50 %"
+            return Metric(RIGHT, f"≤ {self.right}", "from ε and δ alone; chance: 50 %")
+        note = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "from the whole privacy curve; chance: 50 %"
         return Metric(RIGHT, f"≤ {self.right}", note)
 
 
@@ -85,7 +85,7 @@ def alone(claim: Claim | None) -> str:
     """What a claim's pair alone would allow, where the whole privacy curve says less; continues a sentence."""
     if claim is None or not claim.guess < claim.pair:
         return ""
-    return f"; alone they would allow {_up(claim.pair)}"
+    return f"; on their own they only guarantee {_up(claim.pair)}"
 
 
 def _up(p: float) -> str:

@@ -65,7 +65,7 @@ class Composed:
 def dp_need(key: str, amplification: str, unknown: str, target: float, composed: Composed) -> Need:
     """The answer of one DP method, or of "tight", which takes a tenth of a second; `composed` is without `unknown`."""
     if key == Tight.name and tight_steps(unknown, target, composed) > MOST_TIGHT_STEPS:
-        return Need(None, f"beyond {numbers.steps(MOST_TIGHT_STEPS)} steps the tight accountant takes too long")
+        return Need(None, f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps")
     name, options = called(key, amplification)
     given: dict[str, Any] = {"mechanism": composed.mechanism, "steps": composed.steps, "delta": composed.delta}
     given.pop(unknown, None)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
@@ -40,13 +43,48 @@ def frame(question: Question[Any], answer: Answer[Any], plot: Plot, height: int 
     """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
     drawn = plot.chart(height)
     notes = [*question.notes(answer), *map(Note, drawn.notes)]
-    return {
-        "figure": drawn.figure,
-        "headline": question.headline(answer),
-        "strip": strip(question.metrics(answer)),
-        "notes": "".join(map(noted, notes)),
-        "alt": plot.alt,
-    }
+    words = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, notes))
+    headline, metrics, below = explained(*words)
+    return {"figure": drawn.figure, "headline": headline, "strip": metrics, "notes": below, "alt": plot.alt}
+
+
+@cache
+def glossary() -> dict[str, str]:
+    """What each term of glossary.toml means."""
+    return {term: entry["means"] for term, entry in _terms().items()}
+
+
+@cache
+def _terms() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("glossary.toml").read_text("utf-8"))
+
+
+@cache
+def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
+    """What finds a term outside of numbers (which are bold, or values of metrics), and what opens each of its forms."""
+    opening = {}
+    for term, entry in _terms().items():
+        for form in (term, *entry.get("also", ())):
+            first = form[0].upper() if form[0].isascii() else form[0]
+            tag = f'<dfn tabindex="-1" data-means="{escape(entry["means"])}">'
+            opening |= dict.fromkeys((form, first + form[1:]), tag)
+    found = "|".join(map(re.escape, sorted(opening, key=len, reverse=True)))
+    return re.compile(rf'<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)|\b({found})(?!\w|<sub>)'), opening
+
+
+def explained(*html: str) -> list[str]:
+    """The same texts, in which the first occurrence of each term of the glossary says what it means."""
+    pattern, opening = _pattern()
+    seen = set()
+
+    def mark(found: re.Match[str]) -> str:
+        tag = opening.get(found[1] or "", "")
+        if not tag or tag in seen:
+            return found[0]
+        seen.add(tag)
+        return f"{tag}{found[1]}</dfn>"
+
+    return [pattern.sub(mark, text) for text in html]
 
 
 def strip(metrics: Sequence[Metric]) -> str:

@@ -106,7 +106,7 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
         reasons.append(tight.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
-        reasons.append(f"Not computed from step {first} on, where ε passes 500: no promise is left to sharpen.")
+        reasons.append(f"Not computed from step {first} on, where ε exceeds 500 and guarantees almost nothing.")
     return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 

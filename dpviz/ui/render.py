@@ -18,7 +18,7 @@ from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
-from dpviz.questions.shown import frame, settings
+from dpviz.questions.shown import explained, frame, settings
 from dpviz.ui import boundary, controls, details, history, measuring, page, panel, pieces, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
@@ -125,7 +125,7 @@ def _headline(shown: Page, question: Question[Any]) -> None:
     """The result in plain words; from then on the chart says it."""
     try:
         parts = joined(shown.key, question, compute(question, state.get))
-        page.headline(question.headline(parts.answer))
+        page.headline(*explained(question.headline(parts.answer)))
     except ValueError:
         page.headline("These settings allow no result.")
     except Exception:  # said where the chart would stand

@@ -76,4 +76,4 @@ def test_where_more_than_numbers_would_change_the_whole_page_follows(page: Page,
     wait_idle(page, settle_ms=400)
     told.clear()
     settled(page, "target", "2")
-    expect(main_area(page)).not_to_contain_text("on its way")
+    expect(main_area(page)).not_to_contain_text("still being computed")

@@ -44,8 +44,9 @@ def network(**texts: str) -> Any:
 
 
 def missing(answer: Answer[LeakageFacts], *texts: str) -> list[str]:
-    """What headline and notes do not hold."""
-    words = " ".join([DISTANCES.headline(answer), *(note.text for note in DISTANCES.notes(answer))])
+    """What headlines and notes do not hold."""
+    headlines = [question.headline(answer) for question in (DISTANCES, MEMBERSHIP)]
+    words = " ".join([*headlines, *(note.text for note in DISTANCES.notes(answer))])
     return [text for text in texts if text not in words]
 
 
@@ -63,10 +64,10 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
     assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
     replayed = replace(facts.network, claim=claim.as_demonstration())
-    assert missing(answer, numbers.probability(claimed.success, up=True), f"without noise: {NOT_COVERED}",
+    assert missing(answer, numbers.probability(claimed.success, up=True), f"without noise, so {NOT_COVERED}",
                    "that it started from saw none of its data") == []  # fmt: skip
     shown = replace(answer, facts=replace(facts, network=replayed))
-    assert missing(shown, "so nothing bounds who does that; with secret noise no guess could be") == []
+    assert missing(shown, "so no bound holds; with secret noise, no guess could be") == []
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "sgd", ""])
@@ -115,8 +116,8 @@ def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:
     def but(**changed: Any) -> Answer[LeakageFacts]:
         return replace(answer, facts=replace(answer.facts, **changed))
 
-    assert missing(but(attack=answer.facts.attack._replace(low=0.999)), "lies above the bound") == []
-    assert missing(answer, "lies above the bound") != []
+    assert missing(but(attack=answer.facts.attack._replace(low=0.999)), "is above the bound") == []
+    assert missing(answer, "is above the bound") != []
     for means, spreads in ((0.01, 0.5), (0.5, 0.01)):
         both = answer.facts.comparison._replace(welch_p=means, levene_p=spreads)
         assert missing(but(comparison=both), "<b>differ</b>") == []
@@ -182,7 +183,7 @@ def test_only_what_decides_a_measurement_is_in_its_name(home: Engine) -> None:
 
 def test_the_newest_run_stands_in_for_none(home: Engine) -> None:
     coming = DISTANCES.asked({"network": Missing(network(), ""), "log_distance": True})
-    assert missing(coming, "a small network stands in") == []
+    assert missing(coming, "A small network is shown") == []
     assert type(network(lkrun="small")) is SmallNetwork
     plain, private = recorded(home, "sgd"), recorded(home)
     assert network().run == private

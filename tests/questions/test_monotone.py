@@ -175,6 +175,6 @@ def test_a_fault_would_be_seen() -> None:
     """A rule turned round, and a quantity whose name follows the slider."""
     question = QUESTIONS["orders"]
     field = of_key(question, "sigma")
-    assert faults(question, default, field, [2.0, 4.0], {"ε, moments accountant": {"sigma": 1}})
+    assert faults(question, default, field, [2.0, 4.0], {"Moments accountant": {"sigma": 1}})
     swapping = replace(question, metrics=lambda a: question.metrics(a)[: round(a.given["noise_multiplier"])])
     assert faults(swapping, default, field, [2.0, 4.0], {})

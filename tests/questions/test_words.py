@@ -1,7 +1,9 @@
 """The tables of words: every template of a room is right, whichever of its branches is taken."""
 
+import re
 import tomllib
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ from jinja2 import meta
 
 import dpviz.questions
 from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.shown import explained, glossary, noted, strip
 from dpviz.questions.words import JINJA, say
+from tests.questions.asking import asked
 
 FILES = sorted(Path(dpviz.questions.__file__).parent.glob("*/words.toml"))
 KEYS = {"title", "chart", "rows", "after", "headline", "metrics", "notes", "formulas", "assumptions"}
@@ -38,6 +42,25 @@ def test_tables_hold_only_what_questions_say(path: Path) -> None:
                 assert bool(texts_of) != bool({"parts", "use"} & set(entry)), entry
         used = set().union(*(meta.find_undeclared_variables(JINJA.parse(text)) for text in texts(table)))
         assert used <= settings | {"facts", "given", "one"}, key
+
+
+@pytest.mark.parametrize("key", ["compose", "noise", "orders", "stop", "langevin_cost", "success"])
+def test_terms_are_explained_where_they_first_stand_and_no_word_or_number_changes(key: str) -> None:
+    question = QUESTIONS[key]
+    answer = asked(question)
+    texts = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, question.notes(answer)))
+    shown = explained(*texts)
+    assert [re.sub("</?dfn[^>]*>", "", text) for text in shown] == list(texts)
+    meanings = re.findall(r'<dfn tabindex="-1" data-means="(.+?)">', "".join(shown))
+    assert len(meanings) == len(set(meanings)) > 0
+    assert {unescape(one) for one in meanings} <= set(glossary().values())
+    assert not any(re.search(r"\d", term) for term in re.findall("<dfn.*?>(.*?)</dfn>", "".join(shown)))
+
+
+def test_symbols_with_an_index_are_terms_of_their_own() -> None:
+    epsilon, both = explained("<b>ε ≤ 1</b> ε<sub>μ</sub>, at ε_μ", "ε, Rényi DP, σ-algebra, best attack accuracy")
+    assert re.findall("<dfn.*?>(.*?)</dfn>", epsilon) == ["ε_μ"]
+    assert re.findall("<dfn.*?>(.*?)</dfn>", both) == ["ε", "Rényi DP", "σ", "best attack accuracy"]
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:

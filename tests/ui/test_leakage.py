@@ -18,7 +18,7 @@ def test_never_empty(engine: Engine) -> None:
     assert "p = " in said(at, "strip")[0] or "p < " in said(at, "strip")[0]
 
 
-@pytest.mark.parametrize(("method", "view"), [("dp_sgd", "attack"), ("sgd", "distances")])
+@pytest.mark.parametrize(("method", "view"), [("dp_sgd", "attack"), ("sgd", "attack")])
 def test_newest_run(engine: Engine, method: str, view: str) -> None:
     recorded(engine, method, name="First <try>")
     at = open_app("leakage", f"lkexamples=60&lkview={view}")

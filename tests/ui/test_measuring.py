@@ -83,7 +83,7 @@ def test_progress_is_said_and_sessions_share(
     at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=2000"))
     assert told[0].startswith("The measuring process starts, 0 s so far")
     assert any(text.startswith("Training the network: ") and text.endswith(" left.") for text in told)
-    assert "A guess by loss" in said(at, "headline")[0]
+    assert "gradient distances of training" in said(at, "headline")[0]
     assert not any(button.label == "Stop" for button in at.button)
     before, child = len(told), own.worker
     open_app("leakage", QUICK.replace("lksteps=20", "lksteps=2000&lkview=attack"))
@@ -111,7 +111,7 @@ def test_bad_ends_are_said_with_a_way_on(own: Measurements, during: During, monk
         at.run()
         assert ways_on(at) == ["Try again"]
     press(at, "Try again")
-    assert "A guess by loss" in said(at, "headline")[0]
+    assert "gradient distances of training" in said(at, "headline")[0]
     assert not said(at, "problem")
     assert ways_on(at) == []
 
@@ -135,7 +135,7 @@ def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeyp
     assert ways_on(at) == ["Measure"]
     child = own.worker
     put(at, "value.lksteps", 20.0)
-    assert "A guess by loss" in said(at, "headline")[0]
+    assert "gradient distances of training" in said(at, "headline")[0]
     assert own.worker == child
 
 

@@ -32,7 +32,7 @@ def test_figures_say_where_they_are_or_why_they_are_not() -> None:
 def test_slow_values_join() -> None:
     at = open_app("papers", "ppaper=sgmcmc")
     at.run()
-    assert "on its way" not in listings(at)[0]
+    assert "still being computed" not in listings(at)[0]
 
 
 def test_code_fills_the_form_and_says_what_it_understood() -> None:

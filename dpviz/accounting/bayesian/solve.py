@@ -160,7 +160,8 @@ class _BayesianProblem:
                 f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, what orders up to "
                 f"λ = {self.orders[-1]:.0f} charge for doing nothing: raise target_epsilon or delta_mu, or try larger "
                 "orders.",
-                f"orders up to λ = {self.orders[-1]:.0f} charge {floor:.3g} at this δ_μ for doing nothing",
+                f"orders up to λ = {self.orders[-1]:.0f} give at least ε_μ = {floor:.3g} at this δ_μ, even for no step "
+                "at all",
             )
 
     def no_answer(self, words: str) -> NoAnswer:

@@ -223,7 +223,7 @@ class ChainFacts:
     def alone(self) -> str:
         """What the smallest valid ε alone would allow."""
         chance = numbers.probability(float(attack_success(self.best, delta=self.chain.delta)), up=True)
-        return f"alone it allows {chance}".replace(" %", "\u202f%")
+        return f"alone: {chance}".replace(" %", "\u202f%")
 
     def worse(self, variance: float) -> float:
         """The error at the largest step size for the claim ÷ the least error."""
