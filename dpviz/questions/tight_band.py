@@ -140,7 +140,7 @@ def along_noise(low: float, high: float, mechanism: Mechanism, steps: int, delta
 
 def band(tight: TightBand) -> Band:
     """The band on a chart."""
-    return Band(Tight.name, tight.x, tight.lower, tight.upper)
+    return Band(Tight().label, tight.x, tight.lower, tight.upper, key=Tight.name)
 
 
 def with_bands(answer: Answer[Any], *bands: Band) -> Plot:

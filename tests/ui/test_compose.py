@@ -49,7 +49,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = group(at, "Curves")
-    assert pills.options == ["moments", "Rényi classic", "Rényi improved", "tight interval"]
+    assert pills.options == ["moments", "Rényi classic", "Rényi improved", "numerical (PLD)"]
     assert pills.value == ["moments", "tight"]
     pills.set_value(["renyi_classic"]).run()
     assert at.session_state["value.curves"] == ("strong", "renyi_classic")

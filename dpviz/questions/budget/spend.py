@@ -292,7 +292,7 @@ def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
         value = float(ledger.bound(answer.given["delta"]).epsilon)
         rows.append({"accountant": NAMES[key], "adds up": added, "ε": numbers.epsilon(value, digits=4, up=True)})
     if (tight := answer.facts.tight) is not None and not tight.soon:
-        rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": tight.last})
+        rows.append({"accountant": NAMES[Tight.name], "adds up": "losses themselves", "ε": tight.last})
     return [
         Note(
             "Each holds for these blocks had they been planned before the first step. Basic and strong composition "

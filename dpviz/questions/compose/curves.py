@@ -34,7 +34,7 @@ from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LOG_X
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
-CURVES = several("curves", options=OFFERED | {Tight.name: "tight interval"})
+CURVES = several("curves", options=OFFERED | {Tight.name: NAMES[Tight.name]})
 QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")

@@ -421,7 +421,7 @@ def answers(facts: Needs) -> DotPlot:
     for key, need in ordered(facts):
         text, saved, called = facts.text(key), facts.saving(key, against), name_of(key)
         bound = facts.bounds(key) and (facts.certified or not key.startswith(BAYESIAN))
-        name = "tight: the mechanism itself" if key == Tight.name else called
+        name = f"{called}: the mechanism itself" if key == Tight.name else called
         dots.append(
             Dot(
                 name,
