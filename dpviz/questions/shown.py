@@ -62,7 +62,7 @@ def _terms() -> dict[str, Any]:
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     """What finds a term outside of numbers (which are bold, or values of metrics), and what opens each of its forms."""
-    opening = {}
+    opening: dict[str, str] = {}
     for term, entry in _terms().items():
         for form in (term, *entry.get("also", ())):
             first = form[0].upper() if form[0].isascii() else form[0]
@@ -75,7 +75,7 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
 def explained(*html: str) -> list[str]:
     """The same texts, in which the first occurrence of each term of the glossary says what it means."""
     pattern, opening = _pattern()
-    seen = set()
+    seen: set[str] = set()
 
     def mark(found: re.Match[str]) -> str:
         tag = opening.get(found[1] or "", "")

@@ -69,7 +69,7 @@ class RocFacts:
     @property
     def source(self) -> tuple[str, str]:
         """Where the privacy curve comes from, in many words and in one."""
-        return ("tight accountant", Tight.name) if self.profiles else ("Rényi divergences", "Rényi")
+        return ("numerical (PLD) accountant", "numerical (PLD)") if self.profiles else ("Rényi divergences", "Rényi")
 
     def alone(self, delta: float) -> float:
         """Right guesses that the pair allows."""
