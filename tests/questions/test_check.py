@@ -187,7 +187,7 @@ def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
     assert any(sentence.startswith("several private engines: lines 1, 3.") for sentence in code.sentences)
     said = CHECK.headline(asked(CHECK, **code.texts()))
     assert said.startswith("The claim <b>cannot be")
-    assert "cannot be checked yet</b>: the code does not settle N, σ, epochs, δ, claimed ε" in said
+    assert "cannot be checked yet</b>: the code does not determine N, σ, epochs, δ, claimed ε" in said
 
 
 @pytest.mark.parametrize(

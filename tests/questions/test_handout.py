@@ -12,7 +12,7 @@ from dpviz import ask
 from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER
 from dpviz.questions.handout import STOPS, stops
-from dpviz.questions.shown import paragraphs
+from dpviz.questions.shown import explained, paragraphs
 
 
 def test_stops_are_dense_where_the_value_stands_and_reach_the_ends() -> None:
@@ -52,7 +52,7 @@ def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: P
             assert f"{field.label}: {field.show(field.parse(written))}" in frame["caption"].split(" · ")
         keyword = next(name for name, field in asked.question.named().items() if field.key == key)
         there = ask("success", **{keyword: labels[key].parse(written)})
-        assert frame["headline"] == there.question.headline(there.answer)
+        assert [frame["headline"]] == explained(there.question.headline(there.answer))
     assert LATER not in json.dumps(told["frames"], ensure_ascii=False)
     text = file.read_text(encoding="utf-8")
     assert paragraphs(asked.question.assumed(asked.answer)) in text

@@ -150,13 +150,16 @@ def html_of(at: AppTest) -> str:
     return " ".join([element.proto.body for element in at.get("html")] + [body for _, body in _below(at)])
 
 
+def plain(body: str) -> str:
+    """A text without its tags; a term that is explained stays part of its words."""
+    return html.unescape(re.sub("<[^>]+>", " ", re.sub("</?dfn[^>]*>", "", body))).strip()
+
+
 def said(at: AppTest, kind: str) -> list[str]:
     """Plain texts of the HTML elements of one kind: "headline", "problem", "caution", "note", "strip"."""
     bodies = [body for element in at.get("html") for body in _apart(element.proto.body)]
     found = [
-        html.unescape(re.sub("<[^>]+>", " ", body)).strip()
-        for body in bodies
-        if body.startswith((f'<p class="dpviz-{kind}"', f'<div class="dpviz-{kind}"'))
+        plain(body) for body in bodies if body.startswith((f'<p class="dpviz-{kind}"', f'<div class="dpviz-{kind}"'))
     ]
     return found + [html.unescape(body) for which, body in _below(at) if which == kind]
 

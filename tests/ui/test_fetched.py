@@ -37,7 +37,7 @@ from dpviz.ui.hand.turns import Job, Turns
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.sources import STILL_TO_MEASURE
 from dpviz.ui.state import Keys
-from tests.ui.driver import charts, components, enter, open_app, put, said, set_to, unpacked
+from tests.ui.driver import charts, components, enter, open_app, plain, put, said, set_to, unpacked
 
 FIELD = {field.key: field for field in FIELDS}
 
@@ -338,7 +338,7 @@ def test_leakage_follows_to_what_was_measured_before_and_says_what_was_not() -> 
     enter(at, "lksteps", "500")
     after = said(at, "headline")[0]
     shown = asked(at, "lksteps", "100", "500", "1000")
-    texts = [html.unescape(re.sub("<[^>]+>", " ", shown[steps]["headline"])).strip() for steps in ("100", "500")]
+    texts = [plain(shown[steps]["headline"]) for steps in ("100", "500")]
     assert texts == [before, after]
     assert before != after
     assert shown["1000"] == {"why": STILL_TO_MEASURE}
