@@ -3,10 +3,8 @@
 import asyncio
 import gc
 import gzip
-import html
 import inspect
 import json
-import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
