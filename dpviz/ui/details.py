@@ -20,7 +20,7 @@ from dpviz.questions.layout import Own, of_values
 from dpviz.questions.listing import Listing
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import listed, noted
+from dpviz.questions.shown import glossary, listed, noted
 from dpviz.questions.source import NoSample
 from dpviz.runs.measuring.measurement import Request
 from dpviz.ui import controls, history, measuring, page, pieces, present, state
@@ -44,6 +44,7 @@ def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: P
         "Table": lambda: _table(answer.plot.table()),
         "Formula": lambda: _formulas(question.formulas(answer)),
         "Assumptions": lambda: st.markdown(question.assumed(answer)),
+        "Glossary": lambda: st.markdown("\n".join(f"- **{term}**: {means}" for term, means in glossary().items())),
         "Python": lambda: st.code(script(question, answer), language="python"),
         "Link and files": lambda: _files(question, answer, plot_of),
     }
@@ -59,7 +60,7 @@ def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: P
 def _behind_doors(question: Question[Any]) -> Doors:
     whole = {
         USE: [USE] if USE in question.more else ["Python"],
-        WHY: ["Formula", "Assumptions", *(name for name in question.more if name != USE)],
+        WHY: ["Formula", "Assumptions", "Glossary", *(name for name in question.more if name != USE)],
         FILES: ["Table", "Python", "Link and files"],
     }
     return {name: [part for part in parts if [part] != whole[USE] or name == USE] for name, parts in whole.items()}

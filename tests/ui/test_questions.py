@@ -28,20 +28,23 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     groups = list(question.groups(lambda field: field.default))
     for name in groups if len(groups) > 1 else ():
         open_part(at, f"{page.key}.group", groups, name)
-    for part in ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]:
+    for part in ["Table", "Formula", "Assumptions", "Glossary", *question.more, "Python", "Link and files"]:
         put(at, f"{page.key}.details", part)
         assert not said(at, "problem"), part
     assert "Download the curves (CSV)" in [button.label for button in at.get("download_button")]
 
 
-DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Distances", "Accountants"]}
+DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Glossary", "Distances", "Accountants"]}
 
 
 @pytest.mark.parametrize(
     ("page", "behind"),
     [
         ("compose", {**DOORS, "Files": ["Table", "Python", "Link and files"]}),
-        ("attack", {"Use it": ["Python"], "Why": ["Formula", "Assumptions"], "Files": ["Table", "Link and files"]}),
+        (
+            "attack",
+            {"Use it": ["Python"], "Why": ["Formula", "Assumptions", "Glossary"], "Files": ["Table", "Link and files"]},
+        ),
     ],
 )
 def test_behind_three_doors_every_detail_stands_once(page: str, behind: dict[str, list[str]]) -> None:
