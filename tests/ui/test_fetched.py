@@ -5,6 +5,7 @@ import gc
 import gzip
 import inspect
 import json
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
