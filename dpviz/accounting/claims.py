@@ -31,9 +31,9 @@ SHORT = {  # what it covers, after the accountant's name
 }
 DEMONSTRATION = "Demonstration: its noise can be replayed"
 _COVERAGE = {
-    "plan": "everything was fixed ahead: it holds wherever the run ends, up to step {steps}",
+    "plan": "everything was fixed in advance: it holds wherever the run ends, up to step {steps}",
     "any_end": "it holds whenever and for whatever reason the run ended",
-    "adaptive": "it holds whatever was decided on the way, and wherever the run ends",
+    "adaptive": "it holds whatever was decided during the run, and wherever it ends",
     "nothing": "nothing is claimed",
 }
 
