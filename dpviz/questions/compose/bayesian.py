@@ -124,7 +124,7 @@ def rank_part(answer: Answer[Any]) -> dict[str, TightBand]:
 
 def rank_drawn(answer: Answer[Any]) -> Plot:
     rank = answer.facts.rank
-    name, key = "Bayesian, tight", "bayesian_tight"
+    name, key = "Bayesian, numerical", "bayesian_tight"
     return with_bands(answer, Band(name, rank.x, rank.lower, rank.upper, key=key, family=BAYESIAN))
 
 
