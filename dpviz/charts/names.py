@@ -53,6 +53,9 @@ class End:
         return look.rgba(self.line.hue, 0.55)
 
 
+RIGHT = 0.99  # of the plot's width: from there on a line ends at its edge
+
+
 def end_of(line: Line, plane: Plane) -> End | None:
     """The last point of a line that lies in the x range; None where there is none."""
     x, values, scale = floats(line.x), floats(line.y), plane.x
@@ -62,7 +65,7 @@ def end_of(line: Line, plane: Plane) -> End | None:
     last = within[-1]
     y, before = float(values[last]), values[within[-1 - len(within) // 4 : -1]]
     falls = bool(before.size) and before.mean() > y
-    beside = bool(x[last] >= scale.high - 1e-9 * abs(scale.high))
+    beside = scale.share(float(x[last])) >= RIGHT
     return End(line, float(x[last]), y, plane.down(y), beside, 0 if beside else -RISE if falls else RISE)
 
 

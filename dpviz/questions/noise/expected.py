@@ -201,7 +201,7 @@ def expected(
         "expected",
         np.empty(0),
         curves,
-        x_axis={"shown": (0.6 * epsilons[0], max(1.6 * epsilons[-1], 1.0)), "marks": tuple(epsilons)},
+        x_axis={"shown": (0.8 * epsilons[0], max(epsilons[-1], 1.0)), "marks": tuple(epsilons)},
         y_axis={"shown": (low - 0.05 * (high - low) - 0.005, min(1.0, high + 0.1 * (high - low) + 0.005))},
         rings=tuple(rings),
         points=tuple(diamonds),
