@@ -10,6 +10,7 @@ import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames } from "./frames.js";
 import { Late } from "./late.js";
+import { linkTo } from "./link.js";
 import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
 import { Plotter } from "./plotter.js";
@@ -43,9 +44,13 @@ class MountedChart {
     };
     this.frames = new Frames(arrived, given);
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
-    const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
+    const waiting = (late) => {
+      this.plot.toggleAttribute("data-late", late); // for who looks on
+      document.documentElement.toggleAttribute("data-dpviz-late", late);
+    };
     this.late = new Late((parts) => this.completed(parts), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
+    this.untold = false;
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
 
@@ -53,6 +58,7 @@ class MountedChart {
 
   adopt({ data, setStateValue, setTriggerValue }) {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
+    this.link = linkTo(data.at);
     this.plot.setAttribute("aria-label", data.alt);
     this.frames.offer(data.at, data.frames);
     const source = JSON.stringify([data.figure, data.columns]);
@@ -63,7 +69,7 @@ class MountedChart {
     for (const [field, says] of Object.entries(data.controls ?? {})) {
       window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
     }
-    if (this.movement.ahead(data.seen)) return;
+    if (this.movement.ahead(data.seen)) return this.movement.follow(); // it came with words of its own
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
     else this.movement.fade(false);
   }
@@ -242,6 +248,14 @@ class MountedChart {
     if (!this.tell || !this.frames.has(field)) return;
     event.preventDefault();
     this.entries = { ...this.entries, [field]: entry };
+    this.untold = true;
+    this.tellEntries();
+  }
+
+  // While nothing comes through they wait: then only the last ones are answered.
+  tellEntries() {
+    if (!this.untold || !this.tell || this.link.silent) return;
+    this.untold = false;
     this.tell.entries(this.entries);
   }
 
@@ -263,6 +277,7 @@ class MountedChart {
   come(signal) {
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
+    window.addEventListener("dpviz-link", () => this.tellEntries(), { signal });
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
     window.addEventListener("resize", () => this.resize(), { signal });
