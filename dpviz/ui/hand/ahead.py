@@ -73,12 +73,12 @@ def _sliders(page: Page) -> list[tuple[fetched.Recipe, float]]:
     by_key = {recipe.moved.key: recipe for recipe in made}
     values = {units.BATCH.key: units.batch(get), units.EPOCHS.key: units.epochs(get)}
     person = {RATE.key: units.BATCH.key, STEPS.key: units.EPOCHS.key}
-    found = []
+    sliders = []
     for field in acting(question, get):
         key = person[field.key] if person.get(field.key) in by_key else field.key
         if key in by_key:
-            found.append((by_key[key], values[key] if key in values else get(field)))
-    return found[:SLIDERS]
+            sliders.append((by_key[key], values[key] if key in values else get(field)))
+    return sliders[:SLIDERS]
 
 
 def _shown(question: Question[Any], answer: Answer[Any]) -> dict[str, Any]:
