@@ -68,8 +68,8 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
             first = form[0].upper() if form[0].isascii() else form[0]
             tag = f'<dfn tabindex="-1" data-means="{escape(entry["means"])}">'
             opening |= dict.fromkeys((form, first + form[1:]), tag)
-    found = "|".join(map(re.escape, sorted(opening, key=len, reverse=True)))
-    return re.compile(rf'<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)|\b({found})(?!\w|<sub>)'), opening
+    terms = "|".join(map(re.escape, sorted(opening, key=len, reverse=True)))
+    return re.compile(rf'<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)|\b({terms})(?!\w|<sub>)'), opening
 
 
 def explained(*html: str) -> list[str]:
@@ -77,12 +77,12 @@ def explained(*html: str) -> list[str]:
     pattern, opening = _pattern()
     seen: set[str] = set()
 
-    def mark(found: re.Match[str]) -> str:
-        tag = opening.get(found[1] or "", "")
+    def mark(match: re.Match[str]) -> str:
+        tag = opening.get(match[1] or "", "")
         if not tag or tag in seen:
-            return found[0]
+            return match[0]
         seen.add(tag)
-        return f"{tag}{found[1]}</dfn>"
+        return f"{tag}{match[1]}</dfn>"
 
     return [pattern.sub(mark, text) for text in html]
 
