@@ -16,6 +16,7 @@ import statistics
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from urllib.parse import urlencode, urlsplit
 import psutil
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 from tests.browser.driver import ROOT, running_app
 
@@ -74,10 +75,23 @@ class Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def open_page(visitor: Any, page: str) -> Page:
+def visitor(url: str) -> ClientConnection:
+    """A websocket of one's own to the app."""
+    port = urlsplit(url).port
+    return connect(
+        f"ws://127.0.0.1:{port}/_stcore/stream",
+        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        open_timeout=PATIENCE,
+        max_size=None,
+        proxy=None,
+    )
+
+
+def open_page(visitor: ClientConnection, page: str, query: str = "") -> Page:
     """Ask for a page and wait until its script has run."""
     request = BackMsg()
-    request.rerun_script.query_string = ""
+    request.rerun_script.query_string = query
     request.rerun_script.page_name = page
     visitor.send(request.SerializeToString())
     drawn = Page()
@@ -123,40 +137,35 @@ def pull(port: int, page: Page, rng: random.Random, seen: Seen) -> None:
 
 def visit(url: str, number: int, end: float, seen: Seen) -> None:
     """One visitor, until `end` on the monotonic clock."""
-    port = urlsplit(url).port
-    own = f"http://127.0.0.1:{port}"
+    port = urlsplit(url).port or 0
     try:
-        with connect(
-            f"ws://127.0.0.1:{port}/_stcore/stream",
-            origin=own,  # type: ignore[arg-type]
-            subprotocols=["streamlit"],  # type: ignore[list-item]
-            open_timeout=PATIENCE,
-            max_size=None,
-            proxy=None,
-        ) as visitor:
+        with visitor(url) as own:
             turn, rng = number, random.Random(number)
             while time.monotonic() < end:
                 begun = time.monotonic()
-                drawn = open_page(visitor, page := PAGES[turn % len(PAGES)])
+                drawn = open_page(own, page := PAGES[turn % len(PAGES)])
                 if not drawn.sound:
                     seen.faults.append(f"exception on {page}")
                 seen.pages.append(time.monotonic() - begun)
-                pull(port or 0, drawn, rng, seen)
+                pull(port, drawn, rng, seen)
                 turn += 1
     except Exception as error:
         seen.faults.append(f"{type(error).__name__}: {error}")
 
 
-def resident(url: str) -> float:
-    """MB that the process holds which listens at the app's port."""
+def server_process(url: str) -> psutil.Process:
+    """The process that listens at the app's port."""
     port = urlsplit(url).port
     for process in psutil.process_iter(["name"]):
-        try:
+        with suppress(psutil.Error):
             if any(c.status == psutil.CONN_LISTEN and c.laddr.port == port for c in process.net_connections()):
-                return float(process.memory_info().rss) / 1e6
-        except psutil.Error:
-            continue
-    return float("nan")
+                return process
+    raise LookupError(f"Nobody listens at {url}.")
+
+
+def resident(url: str) -> float:
+    """MB that the app holds."""
+    return float(server_process(url).memory_info().rss) / 1e6
 
 
 def table(visitors: int = VISITORS, seconds: float = SECONDS) -> str:

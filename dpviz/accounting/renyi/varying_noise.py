@@ -77,7 +77,8 @@ class MomentTable:
     def _found(self, inverse_variances: Array) -> Array:
         if len(self._rows) > _MOST_ROWS:
             self._rows.clear()
-        new = [u for u in np.unique(inverse_variances).tolist() if u not in self._rows]
+        each, where = np.unique(inverse_variances, return_inverse=True)
+        new = [u for u in each.tolist() if u not in self._rows]
         for u in new:
             if u == 0.0:
                 self._rows[u] = np.zeros(self.orders.size)
@@ -88,7 +89,7 @@ class MomentTable:
             # One part in 10^10 above its own rounding, so that chords stay above the truth.
             moments = self._log_moments(1.0 / np.sqrt(ordinary)) * (1.0 + 1e-10)
             self._rows.update(zip(ordinary.tolist(), moments, strict=True))
-        return np.array([self._rows[u] for u in inverse_variances.tolist()])
+        return np.array([self._rows[u] for u in each.tolist()])[where]
 
     def _log_moments(self, sigmas: Array) -> Array:
         if not self.replaced:
@@ -177,6 +178,7 @@ def composed_divergence(
     orders: Sequence[float] = VARYING_ORDERS,
     marks: Sequence[float] | Array | None = None,
     replaced: bool = False,
+    alone: int = ONE_BY_ONE,
 ) -> Array:
     """Σ R(α) of the steps up to each mark, never too small.
 
@@ -187,6 +189,7 @@ def composed_divergence(
         marks: step counts, increasing; without them all steps, and the answer has no leading axis.
         replaced: whether one example is replaced, not added or removed; steps are then taken at the next edge, whose
             1/σ² is up to 4.5 % larger.
+        alone: so many first steps are bounded one by one.
 
     Returns:
         Shape (marks, orders), or (orders,).
@@ -201,8 +204,8 @@ def composed_divergence(
     totals = np.zeros((ends.size, len(alpha)))
     first = 0
     one_by_one = sample_rate < 1.0 and not replaced
-    if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0:
-        first = int(min(ONE_BY_ONE, ends[-1]))
+    if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0 and alone:
+        first = int(min(alone, ends[-1]))
         t = np.arange(1.0, first + 1.0)
         nodes = nodes_of(inverse_variances.at(node_steps(inverse_variances.exponent)))
         np.add.at(totals, np.searchsorted(ends, t), table.bounds(inverse_variances.at(t), nodes))

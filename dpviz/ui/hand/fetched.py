@@ -26,7 +26,7 @@ from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
-from dpviz.questions.source import Held, NoSample
+from dpviz.questions.source import NoSample
 from dpviz.ui import answers, boundary
 from dpviz.ui.answers import Joined, ToCome
 from dpviz.ui.hand.turns import Turns
@@ -152,15 +152,16 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
         return None
     recipe, session = offer.recipe, offer.session
     del offer  # it goes with its session
-    wanted = list(dict.fromkeys(texts[:MOST]))
+    made = {text: frame for text in texts[:MOST] if (frame := kept(recipe, text))}
+    wanted = [text for text in dict.fromkeys(texts[:MOST]) if text not in made]
     jobs = _turns.ask(session, {(recipe.name, text): partial(packed, recipe, text) for text in wanted})
     under_way = [asyncio.wrap_future(job.result) for job in jobs]
-    while (await asyncio.wait(under_way, timeout=GLANCE))[1]:
+    while under_way and (await asyncio.wait(under_way, timeout=GLANCE))[1]:
         if token not in _offers or await gone():
             for job in jobs:
                 _turns.drop(job)
             return None
-    made = {text: job.result.result() for text, job in zip(wanted, jobs, strict=True)}
+    made |= {text: job.result.result() for text, job in zip(wanted, jobs, strict=True)}
     columns = {name: column for frame in made.values() for name, column in frame.columns.items()}
     content = b",".join(json.dumps(text).encode() + b":" + frame.content for text, frame in made.items())
     return b'{"frames":{%b},"columns":%b}' % (content, _as_json(columns))
@@ -171,17 +172,25 @@ def busy() -> bool:
     return _turns.busy
 
 
+def kept(recipe: Recipe, text: str) -> Packed | None:
+    """The frame, where it was made and no slow part that it lacks has come since."""
+    frame: Packed | None = _memory(recipe).get((recipe.name, text))
+    return None if frame is None or (frame.missing is not None and answers.there(frame.missing)) else frame
+
+
 def packed(recipe: Recipe, text: str) -> Packed:
-    """The frame, made once for all who ask: again where a slow part that it lacks is there now."""
-    key = (recipe.name, text)
-    memory = next((one.memory for one in recipe.given.values() if isinstance(one, Held)), _frames)
-    memory = _frames if memory is MEMORY else memory
-    frame: Packed | None = memory.get(key)
-    if frame is None or (frame.missing is not None and answers.there(frame.missing)):
+    """The frame, made once for all who ask."""
+    frame = kept(recipe, text)
+    if frame is None:
         frame = _packed(recipe, text)
         if frame.kept:
-            memory.put(key, frame)
+            _memory(recipe).put((recipe.name, text), frame)
     return frame
+
+
+def _memory(recipe: Recipe) -> Memory:
+    own = (one.memory for one in recipe.given.values() if isinstance(one, Named) and one.memory is not MEMORY)
+    return next(own, _frames)
 
 
 def _packed(recipe: Recipe, text: str) -> Packed:

@@ -1,0 +1,127 @@
+"""A class at once: sixty visitors on six links pull a slider at the same moment; when has each its whole sweep?
+
+    PYTHONPATH=. python benchmarks/compare_class.py
+
+Every visitor is a client of the wire protocol (`tools/attack/crowd.py`): it opens its page over a websocket of its own
+and, when all have theirs, moves over 30 stops in a second and asks for frames as `dpviz/charts/hand/frames.js` does,
+until it has them all. A second round pulls the same stops again: what the class has asked for is there.
+"""
+
+import argparse
+import gzip
+import http.client
+import os
+import random
+import statistics
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+from urllib.parse import urlencode, urlsplit
+
+from tests.browser.driver import ROOT, running_app
+from tools.attack.crowd import FIRST, MOST, PATIENCE, TAKES, open_page, server_process, times, visitor
+
+VISITORS = 60
+STOPS = 30
+PULL = 1.0  # seconds
+LINKS = (
+    ("compose", "", "sigma"),
+    ("compose", "q=0.0123&delta=3e-6", "sigma"),
+    ("noise", "steps=7000&delta=2e-6", "target"),
+    ("orders", "q=0.03", "sigma"),
+    ("langevin", "delta=3e-6&ln=70000", "leta"),
+    ("budget", "steps=3000&q=0.015", "sigma"),
+)
+
+
+@dataclass
+class Sweeps:
+    """What the visitors of one link saw: seconds until each had its sweep, seconds of requests, and what went wrong."""
+
+    seconds: list[float] = field(default_factory=list)
+    requests: list[float] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def sweep(port: int, token: str, moved: str, stops: list[str], seen: Sweeps) -> None:
+    """Ask for what the hand lacks, nearest first, until all is there."""
+    begun, count, missing = time.monotonic(), FIRST, set(range(len(stops)))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    while missing:
+        hand = round(min((time.monotonic() - begun) / PULL, 1.0) * (len(stops) - 1))
+        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:count]
+        asked = time.monotonic()
+        query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
+        connection.request("GET", f"/_dpviz/frames/{token}?{query}")
+        reply = connection.getresponse()
+        body = gzip.decompress(reply.read()) if reply.status == 200 else b""
+        if not body.startswith(b'{"frames":'):
+            seen.faults.append(f"{moved}: {reply.status}")
+            break
+        missing -= set(nearest)
+        seen.requests.append(took := time.monotonic() - asked)
+        count = min(max(round(TAKES / (took / len(nearest))), FIRST), MOST)
+    seen.seconds.append(time.monotonic() - begun)
+    connection.close()
+
+
+def attend(url: str, number: int, together: threading.Barrier, rounds: list[list[Sweeps]]) -> None:
+    """One visitor: its page, then a sweep in every round."""
+    page, query, moved = LINKS[number % len(LINKS)]
+    port, rng = urlsplit(url).port or 0, random.Random(number)
+    with visitor(url) as connection:
+        drawn = open_page(connection, page, query)
+        stops = drawn.stops[moved]
+        start = rng.randrange(len(stops) - STOPS)
+        passed = stops[start : start + STOPS][:: rng.choice((-1, 1))]
+        for seen in rounds:
+            together.wait(PATIENCE)
+            sweep(port, drawn.tokens[moved], moved, passed, seen[number % len(LINKS)])
+
+
+def table(visitors: int = VISITORS) -> str:
+    """Seconds until everybody had the sweep, by link and round, and the server's CPU seconds of each round."""
+    names = ("at once", "again")
+    rounds = [[Sweeps() for _ in LINKS] for _ in names]
+    cpu: list[float] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(patch.dict(os.environ, DPVIZ_HOME=str(folder / "home")))
+        url = stack.enter_context(running_app(ROOT / "app.py", folder / "app.log"))
+        server = server_process(url)
+
+        def spent() -> None:
+            cpu.append(sum(server.cpu_times()[:2]))
+
+        together = threading.Barrier(visitors, action=spent)
+        crowd = [threading.Thread(target=attend, args=(url, i, together, rounds)) for i in range(visitors)]
+        for one in crowd:
+            one.start()
+        for one in crowd:
+            one.join()
+        spent()
+    lines = ["| round | link | visitors | sweep there, median | 95th percentile | last | request, median | faults |"]
+    lines.append("|---|---|" + "--:|" * 6)
+    for name, seen in zip(names, rounds, strict=True):
+        for (page, query, moved), one in zip(LINKS, seen, strict=True):
+            last, request = max(one.seconds), statistics.median(one.requests)
+            lines.append(
+                f"| {name} | {page}?{query} ({moved}) | {len(one.seconds)} | {times(one.seconds)} | {last:.2f} s "
+                f"| {request:.2f} s | {len(one.faults)} |"
+            )
+    shares = ", ".join(
+        f"{after - before:.1f} s {name}" for name, before, after in zip(names, cpu, cpu[1:], strict=False)
+    )
+    return "\n".join(
+        [*lines, "", f"CPU of the server: {shares}. Load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores."]
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--visitors", type=int, default=VISITORS)
+    print(table(parser.parse_args().visitors))
