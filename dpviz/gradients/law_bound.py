@@ -139,6 +139,7 @@ def _squares_below(family: str, shape: float, ends: Array) -> Array:
 
 MARKOV_ORDERS = np.arange(2.0, 34.0)  # λ = 1 … 32
 _CONVERSIONS = {1: "classic", 2: "improved"}
+_GRIDS = {1: MARKOV_ORDERS, 2: FINE_ORDERS}
 _STRIDES = (256, 64, 16)
 _LEADERS = 9
 
@@ -198,7 +199,7 @@ class LawPlan:
     def grid(self) -> Array:
         """The orders α that are tried."""
         given: Array | None = self.orders
-        return (MARKOV_ORDERS if self.definition == 1 else FINE_ORDERS) if given is None else given
+        return _GRIDS[self.definition] if given is None else given
 
 
 def bayesian_law_epsilon(
@@ -273,7 +274,9 @@ def _bounds(cells: LawCells, plans: list[LawPlan]) -> list[LawBound]:
     share = taken / plan
 
     def side(values: Array, mass: Array) -> _LawRows:
-        return _LawRows(_LawMoments(values, sigma, rate, grid, plan.max()), mass, noise, plan, share, slack, conversion)
+        orders = None if first.orders is None else grid.tobytes()
+        asked = values.tobytes(), sigma.tobytes(), rate, first.definition, orders, bool(plan.max() > MOST_STEPS)
+        return _LawRows(_moments_of(*asked), mass, noise, plan, share, slack, conversion)
 
     above, below = side(cells.upper, cells.upper_mass), side(cells.lower, cells.lower_mass)
     ceiling: Array = np.full(taken.size, np.inf)
@@ -318,32 +321,47 @@ class _LawMoments:
     `blind`: for which σ only what needs no number below may be said.
     """
 
-    def __init__(self, values: Array, sigma: Array, rate: float, grid: Array, most: float) -> None:
+    def __init__(self, values: Array, sigma: Array, rate: float, grid: Array, exact: bool) -> None:
         with np.errstate(over="ignore"):
             scaled = values / sigma[:, None] / sigma[:, None]
         self.blind: Bools = scaled.max(axis=1) > TOO_LARGE
-        self._u, self._rate, self._exact = np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, most > MOST_STEPS
+        self._u, self._rate, self._exact = np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, exact
         self.grid = grid
-        self._known: Index = np.empty(0, dtype=np.intp)
-        self._values = np.empty((0, values.size))
+        # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
+        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty((0, values.size))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what was computed so far."""
+        return self._u.nbytes + self._known[0].nbytes + self._known[1].nbytes
 
     def at(self, which: Index, places: Index) -> Array:
         """(…, values) of those σ at places (…); the two broadcast."""
         key = which * self.grid.size + places
+        keys, values = self._known
         wanted = np.unique(key)
-        new = wanted[~np.isin(wanted, self._known, assume_unique=True)]
+        new = wanted[~np.isin(wanted, keys, assume_unique=True)]
         if new.size:
             of, place = np.divmod(new, self.grid.size)
             moments = np.concatenate([self._moments(one, place[of == one]) for one in np.unique(of).tolist()])
-            before = np.searchsorted(self._known, new)
-            self._values = np.insert(self._values, before, moments, axis=0)
-            self._known = np.insert(self._known, before, new)
-        return self._values[np.searchsorted(self._known, key)]
+            before = np.searchsorted(keys, new)
+            keys, values = np.insert(keys, before, new), np.insert(values, before, moments, axis=0)
+            self._known = keys, values
+        return np.asarray(values[np.searchsorted(keys, key)])
 
     def _moments(self, one: int, places: Index) -> Array:
         if self._exact:
             return log_moment(1.0 / np.sqrt(self._u[one]), self._rate, self.grid[places, None])
         return log_moment_table(self._u[one], self._rate, self.grid[places])
+
+
+@remembered
+def _moments_of(
+    values: bytes, sigma: bytes, rate: float, definition: int, orders: bytes | None, exact: bool
+) -> _LawMoments:
+    """Float64s as bytes: what was computed serves every T and δ_μ."""
+    grid = _GRIDS[definition] if orders is None else np.frombuffer(orders)
+    return _LawMoments(np.frombuffer(values), np.frombuffer(sigma), rate, grid, exact)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -24,7 +24,7 @@ from dpviz.charts.plot import Axis
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 
-POINTS, COARSE = 200, 50
+POINTS, COARSE = 200, 32
 _points: ContextVar[int] = ContextVar("points", default=POINTS)
 
 _EVERY = sorted(
@@ -84,12 +84,20 @@ def without(reasons: Mapping[str, str]) -> list[str]:
 
 
 def step_grid(steps: int, log: bool, points: int | None = None) -> Array:
-    """At most so many (POINTS) whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
+    """At most so many (POINTS) whole numbers from 1 to `steps`, both included, even on the axis they are drawn on.
+
+    Few are denser early on an even axis, where curves bend.
+    """
     points = points or _points.get()
     if steps <= points:
         return np.arange(1.0, steps + 1.0)
-    even = np.geomspace(1.0, steps, points) if log else np.linspace(1.0, steps, points)
-    return np.unique(np.round(even))
+    share = np.linspace(0.0, 1.0, points) ** (1.5 if coarse() else 1.0)
+    return np.unique(np.round(np.geomspace(1.0, steps, points) if log else 1.0 + (steps - 1.0) * share))
+
+
+def coarse() -> bool:
+    """Whether few points will do (`coarsely`)."""
+    return _points.get() == COARSE
 
 
 @contextmanager

@@ -280,6 +280,7 @@ def test_sessions_take_turns_and_the_newest_wish_comes_first() -> None:
     jobs = [
         job for asked in (("a", "a1", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "a1")) for job in ask(*asked)
     ]
+    assert ask("nothing") == []
     (left,) = ask("c", "c2")
     turns.drop(left)
     go_on.set()

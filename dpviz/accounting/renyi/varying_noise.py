@@ -178,7 +178,6 @@ def composed_divergence(
     orders: Sequence[float] = VARYING_ORDERS,
     marks: Sequence[float] | Array | None = None,
     replaced: bool = False,
-    alone: int = ONE_BY_ONE,
 ) -> Array:
     """Σ R(α) of the steps up to each mark, never too small.
 
@@ -189,7 +188,6 @@ def composed_divergence(
         marks: step counts, increasing; without them all steps, and the answer has no leading axis.
         replaced: whether one example is replaced, not added or removed; steps are then taken at the next edge, whose
             1/σ² is up to 4.5 % larger.
-        alone: so many first steps are bounded one by one.
 
     Returns:
         Shape (marks, orders), or (orders,).
@@ -204,8 +202,8 @@ def composed_divergence(
     totals = np.zeros((ends.size, len(alpha)))
     first = 0
     one_by_one = sample_rate < 1.0 and not replaced
-    if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0 and alone:
-        first = int(min(alone, ends[-1]))
+    if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0:
+        first = int(min(ONE_BY_ONE, ends[-1]))
         t = np.arange(1.0, first + 1.0)
         nodes = nodes_of(inverse_variances.at(node_steps(inverse_variances.exponent)))
         np.add.at(totals, np.searchsorted(ends, t), table.bounds(inverse_variances.at(t), nodes))

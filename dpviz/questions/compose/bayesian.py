@@ -33,13 +33,13 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Note, given
 from dpviz.questions.gradients import Distances, Gradients, Law, Norms, Vectors, clipped
-from dpviz.questions.methods import NAMES, marked_steps
+from dpviz.questions.methods import NAMES, coarse, marked_steps
 from dpviz.questions.question import Block
 from dpviz.questions.source import origin
 from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand, with_bands
 
 MARKS = 40  # steps at which the truth is drawn
-ONE_IN = 4  # of the other curves' points has a value: this curve costs more
+ONE_IN, LEAST = 4, 16  # of the other curves' points has a value: this curve costs more
 STRIDE = 3  # of those has a value of a sample: it costs more still
 
 
@@ -80,9 +80,18 @@ def law_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return known.clip(given["quantile"]) | asdict(given["mechanism"]) | {"delta_mu": failure_of(given)}
 
 
+def law_steps(grid: Array) -> Array:
+    """Some of the steps of the other curves, those of the table among them where there is one."""
+    share = np.linspace(0.0, 1.0, max(grid.size // ONE_IN, LEAST)) ** (1.0 if coarse() else 1.5)
+    listed = [] if coarse() else marked_steps(int(grid[-1]))
+    places = [np.abs(grid - one).argmin() for one in listed]
+    chosen: Array = grid[np.union1d(((grid.size - 1) * share).round(), places).astype(int)]
+    return chosen
+
+
 @remembered
-def law_cost(known: Law, quantile: float, grid: tuple[float, ...], order: int | None, **asked: Any) -> LawCost:
-    """The cost along some of the steps, those of the table among them; other keywords as in `LawPlan`.
+def law_cost(known: Law, quantile: float, steps: tuple[float, ...], order: int | None, **asked: Any) -> LawCost:
+    """The cost along these steps; other keywords as in `LawPlan`.
 
     Raises:
         ValueError: there is no such quantile to clip at.
@@ -90,13 +99,9 @@ def law_cost(known: Law, quantile: float, grid: tuple[float, ...], order: int | 
     if quantile in (0.0, 1.0):
         end = "the least norm is 0" if quantile == 0.0 else "its norms have no largest"
         raise ValueError(f"{end}: a known distribution has no quantile {quantile:.0f} to clip at. Choose one between.")
-    every = np.array(grid)
-    spread = (every.size - 1) * np.linspace(0.0, 1.0, max(every.size // ONE_IN, 16)) ** 1.5
-    listed = np.abs(every[:, None] - np.array(marked_steps(int(every[-1])))).argmin(axis=0)
-    steps = every[np.union1d(spread.round().astype(int), listed)]
     orders = None if order is None else (order + 1.0,)
     bound = law_bound(**known.clip(quantile), steps=steps, orders=orders, **asked)
-    return LawCost(steps, bound, threshold_over_median(known.family, known.shape, quantile))
+    return LawCost(np.array(steps), bound, threshold_over_median(known.family, known.shape, quantile))
 
 
 # What is worked out beside its curve ---------------------------------------------------------------------------------

@@ -24,7 +24,16 @@ from dpviz.fields.declared import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import guessing, kinds
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.bayesian import Beside, LawCost, Promise, SampledCost, law_cost, orders_of, promised
+from dpviz.questions.compose.bayesian import (
+    Beside,
+    LawCost,
+    Promise,
+    SampledCost,
+    law_cost,
+    law_steps,
+    orders_of,
+    promised,
+)
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.layout import Reader
@@ -187,7 +196,8 @@ def growth(
         try:
             if isinstance(gradients, Law):
                 asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
-                facts = replace(facts, law=law_cost(gradients, quantile, tuple(grid), order, **asked))
+                some = tuple(law_steps(grid).tolist())
+                facts = replace(facts, law=law_cost(gradients, quantile, some, order, **asked))
             else:
                 options = {"delta_mu": delta_mu, "estimator_failure": failure, "orders": orders_of(order)}
                 options |= {"reading": reading, "divergence": divergence}

@@ -27,7 +27,7 @@ from dpviz.accounting.langevin.step_sizes import (
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import to_bound
-from dpviz.accounting.renyi.varying_noise import ONE_BY_ONE, VARYING_ORDERS, composed_divergence
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
 from dpviz.charts.marks import Array, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
@@ -263,7 +263,7 @@ def composed(chain: Chain, marks: Array) -> dict[str, Bound]:
     every = np.array(VARYING_ORDERS)
     steps = scaled(chain.schedule, chain.setting.cost)
 
-    def bounds(kept: npt.NDArray[np.intp], alone: int) -> dict[str, Bound]:
+    def bounds(kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
         orders = every[kept]
         totals = composed_divergence(
             steps,
@@ -271,18 +271,14 @@ def composed(chain: Chain, marks: Array) -> dict[str, Bound]:
             orders=orders.tolist(),
             marks=marks,
             replaced=chain.replace_one,
-            alone=alone,
         )
         return {c: to_bound(totals, orders, chain.delta, c) for c in ("improved", "classic")}
 
-    # All steps in groups tell well enough where to look.
     some = np.unique(np.append(np.arange(0, every.size, STRIDE), every.size - 1))
-    tried = np.concatenate([bound.order for bound in bounds(some, 0).values()])
+    tried = np.concatenate([bound.order for bound in bounds(some).values()])
     best = np.searchsorted(every, np.unique(tried[np.isfinite(tried)]))
-    # Whole groups of orders: few different ones, whose tables other steps find computed.
-    groups = np.unique((best[:, None] + STRIDE * np.array([-1, 0, 1])).clip(0, every.size - 1) // STRIDE)
-    beside = (STRIDE * groups[:, None] + np.arange(STRIDE)).clip(0, every.size - 1)
-    return bounds(np.union1d([0, every.size - 1], beside), ONE_BY_ONE)
+    beside = (best[:, None] + np.arange(-STRIDE, STRIDE + 1)).clip(0, every.size - 1)
+    return bounds(np.union1d(some, beside))
 
 
 def step_marks(steps: int) -> Array:

@@ -47,7 +47,8 @@ class Turns:
             jobs = [self._jobs.setdefault(name, Job(name, work)) for name, work in works.items()]
             for job in jobs:
                 job.asked += 1
-            self._waiting.setdefault(session, []).extend(jobs[::-1])
+            if jobs:
+                self._waiting.setdefault(session, []).extend(jobs[::-1])
         for _ in jobs:
             self._pool.submit(self._next)
         return jobs
