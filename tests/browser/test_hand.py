@@ -205,7 +205,7 @@ def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
             let at = document.querySelector('.dpviz-history');
             while (!at.dpvizHistory) at = at.parentElement;
             const files = performance.getEntriesByType('resource');
-            const { default: mount } = await import(files.find((one) => one.name.endsWith('/history.js')).name);
+            const { history: mount } = await import(files.find((one) => one.name.endsWith('/dpviz.js')).name);
             const { send } = at.dpvizHistory;
             const data = { room: [0, 0], seen: 0 };
             const given = { parentElement: at, data, setStateValue: (_, entry) => send(entry) };
