@@ -744,8 +744,8 @@ FAULTS = (
     Fault(
         "a run that began again forgets what led to its start",
         "dpviz/runs/claims.py",
-        "merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))\n    lower",
-        "merge_events((*earlier, *everything_planned(settings, examples)))\n    lower",
+        "runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))",
+        "runs = merge_events((*earlier, *everything_planned(settings, examples)))",
         "tests/runs/test_claims.py::test_every_attempt_and_what_led_to_the_start_is_charged",
     ),
     Fault(

@@ -35,8 +35,9 @@ OURS = {"label", "help", "assumptions", "symbol"}
 KNOWN = {
     "boundary.py": {"name"},  # a way on
     # A door's words, a question's, a formula's.
-    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "name"},
-    "home.py": {"place", "question", "number", "stop.title", "stop.text(answer)", "stop.page.title"},  # pages and stops
+    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "name", "term", "means"},
+    # Pages, doors and stops.
+    "home.py": {"page.places()[to]", "name", "leads", "number", "stop.title", "text", "stop.page.title"},
     "measuring.py": {"measurement.share or 0.0"},  # a number
     "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
     "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
@@ -75,6 +76,8 @@ def ours(found: ast.expr, file: str) -> bool:
             pass
         case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
             parts = [one, other]
+        case ast.GeneratorExp(elt=part):
+            parts = [part]
         case ast.FormattedValue(value=part) | ast.Subscript(value=part):
             parts = [part]
         case _:
