@@ -37,7 +37,18 @@ KNOWN = {
     # A door's words, a question's, a formula's.
     "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "name", "term", "means"},
     # Pages, doors and stops.
-    "home.py": {"page.places()[to]", "name", "leads", "number", "len(STOPS)", "stop.title", "text", "stop.page.title"},
+    "home.py": {
+        "place",
+        "question",
+        "page.places()[to]",
+        "name",
+        "leads",
+        "number",
+        "len(STOPS)",
+        "stop.title",
+        "text",
+        "stop.page.title",
+    },
     "measuring.py": {"measurement.share or 0.0"},  # a number
     "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
     "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
