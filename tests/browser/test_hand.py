@@ -295,7 +295,6 @@ def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, cal
     page.emulate_media(reduced_motion="reduce" if calm else "no-preference")
     open_page(page, "compose", curves="moments")
     own = y_range(page)
-    slider(page, "sigma").hover()
     found = page.evaluate_handle(MOUNTED).evaluate(GLIDE, "1.3")
     assert found["range"][1] > 2 * own[1], "the curve leaves the axes"
     assert (found["held"], found["relaid"]) == (own, 0), "Plotly draws nothing while the hand moves"
