@@ -42,10 +42,10 @@ def langevin(conversion: str) -> str:
     [
         ("attack?target=3&v=3", "headline", lambda: [share(dpviz.attack_success(3.0, delta=1e-5))]),
         # At π = 0.01 the best guess is right in 99 % whatever ε is; what can be believed starts at the prior.
-        ("attack?aprior=0.01&target=0.036&v=3", "headline", lambda: ["99.01", "1.1"]),
+        ("attack?aprior=0.01&target=0.036&v=3", "headline", lambda: ["from 1", "1.1"]),
         ("attack?aview=town", "headline", list),
         ("attack?aview=releases", "headline", list),
-        ("orders?steps=20000", "headline", lambda: [spent("renyi"), spent("moments")]),
+        ("orders?steps=20000", "headline", lambda: [spent("renyi")]),
         ("noise?noiseview=solve", "headline", lambda: [f"σ = {up(dpviz.solve('noise_multiplier', **NEEDED))}"]),
         ("compose?pin=sigma%3D6&logy=1", "headline", list),
         ("langevin?steps=5000&v=3", "strip", lambda: [langevin("improved"), langevin("classic")]),

@@ -64,7 +64,7 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(pulled, up=True))
     page.set_viewport_size({"width": 844, "height": 390})  # on its side
     expect(text(page, "delta")).to_be_visible()
-    page.wait_for_function(f"() => ({WIDTH})() >= 200 && document.querySelector('.dpviz-chart').clientHeight <= 330")
+    page.wait_for_function(f"() => ({WIDTH})() >= 200 && document.querySelector('.dpviz-chart').clientHeight <= 240")
     assert box(text(page, "delta"))["width"] > 70
     page.evaluate(
         "() => document.querySelectorAll('[data-testid=stMain], [data-testid=stColumn]').forEach(e => e.scrollTo(0, 0))"

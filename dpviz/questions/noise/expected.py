@@ -123,7 +123,7 @@ def measured(table: dict[str, Any], delta: float) -> list[Reached]:
         arms = adult.reached_on_adult(table["adult"], "added")
         costs = [(arm.epsilon, adult.adult_record().values(arm.arm, "test_accuracy")) for arm in arms]
     else:
-        accountant, record = "tight", recorded(table["record"])
+        accountant, record = Tight().short_label, recorded(table["record"])
         accuracy = table.get("accuracy", "test_accuracy")
         costs = [(epsilon_of(table["record"], arm, delta), record.values(arm, accuracy)) for arm in table["arms"]]
     points = []
