@@ -39,8 +39,8 @@ STOP = Choice(
 MECHANISM = {field.key for field in mechanism.FIELDS}
 ROWS = "<div><span>{name}</span><i></i><i></i><i class='{yours}'></i><i></i></div>"
 PICTURE = (  # drawn by look.css
-    f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b>→</b>"
-    "<p class='box'>training<br>with noise</p><b>→</b><p class='box'>result</p><b>→</b><p class='coin'>in or out?</p>"
+    f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b></b>"
+    "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b><p class='coin'>in or out?</p>"
 )
 OPENING = (
     "Your row is in the data, or it is not. A model is trained with noise and published. Someone who sees it guesses: "

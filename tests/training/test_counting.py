@@ -41,7 +41,7 @@ def test_a_budget_with_little_left_keeps_the_setting_and_says_so(margin):
 
     at_margin = with_room(margin)
     assert (at_margin["noise_multiplier"], at_margin["blocked"]) == (1.0, True)
-    assert f"no more than {margin} epochs" in at_margin["text"]
+    assert f"at most {margin} epochs" in at_margin["text"]
     above = with_room(margin + 1)
     assert (above["noise_multiplier"], above["blocked"], above["text"]) == (1.1, False, "")
 

@@ -188,7 +188,7 @@ def test_a_margin_that_blocks_is_said_once(monkeypatch):
     assert "text" not in counts[0]
     (note,) = (event for event in events if event["kind"] == "note")
     assert note["step"] == counts[0]["step"]
-    assert "no more than 100 epochs" in note["text"]
+    assert "at most 100 epochs" in note["text"]
 
 
 def test_a_step_that_is_not_the_one_reserved_fails_the_run_and_is_charged(monkeypatch):

@@ -14,7 +14,7 @@ def test_never_empty(engine: Engine) -> None:
     at = open_app("leakage", QUICK.removeprefix("lkrun=small&"))
     assert len(charts(at)) == 1
     assert any("No run has ended here" in text for text in said(at, "caution"))
-    assert any("not covered by ε" in text for text in said(at, "note"))
+    assert any("not covered by ε" in text for text in said(at, "caution"))
     assert "p = " in said(at, "strip")[0] or "p < " in said(at, "strip")[0]
 
 

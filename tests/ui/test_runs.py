@@ -210,7 +210,7 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     monkeypatch.delenv("DPVIZ_DATA")
     there = record(engine, asked, engine.store.events(here.id), imported=True)
     look = take(engine, there.id)
-    assert any("someone's own and unknown here" in note.text for note in notes(look, ""))
+    assert any("data are not known here" in note.text for note in notes(look, ""))
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
     assert listing.table([there], {}, engine.store)["data"].tolist() == ["tea (not on this machine)"]
