@@ -95,6 +95,11 @@ class Question(Generic[F]):
                 by_key[one.key] = one
         return tuple(by_key.values())
 
+    def keys_of(self, keyword: str) -> set[str]:
+        """Keys of the fields behind one setting."""
+        setting = self.settings[keyword]
+        return {one.key for one in (setting.fields if isinstance(setting, Compound) else (setting,))}
+
     def named(self) -> dict[str, Field[Any]]:
         """Every field by the name that a call gives it: the setting's keyword, or its own name within several."""
         by_name: dict[str, Field[Any]] = {}

@@ -24,9 +24,11 @@ from dpviz.charts import hand as charts_of_hand
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import units
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.gradients import File
+from dpviz.questions.layout import of_texts
 from dpviz.questions.mechanism import RATE, STEPS
+from dpviz.questions.noise.expected import OWN_RUNS
 from dpviz.questions.source import Held
 from dpviz.ui import answers
 from dpviz.ui.hand import ahead, fetched
@@ -357,3 +359,18 @@ def test_a_slow_part_that_cannot_be_named_or_shown_has_failed(slow: tuple[Any, .
     content = asyncio.run(fetched.slow_parts(parts, stays))
     assert content is not None
     assert json.loads(content) == {"late": False, "failed": True}
+
+
+def test_frames_of_other_recorded_runs_have_another_name() -> None:
+    """With equal fields: a run that ended since, and a newer network, are not shown by frames of before."""
+    question = QUESTIONS["expected"]
+    get = of_texts({})
+    given = question.read(get)
+    (own,) = (name for name, setting in question.settings.items() if setting is OWN_RUNS)
+
+    def names(runs: tuple[object, ...]) -> dict[str, object]:
+        made = fetched.recipes("noise", question, get, given | {own: runs}, (), lambda _: {})
+        return {recipe.moved.key: recipe.name for recipe in made}
+
+    assert names(()) == names(()) != {}
+    assert all(names(())[key] != names(("a run",))[key] for key in names(()))

@@ -115,15 +115,20 @@ def recipes(
 ) -> Iterator[Recipe]:
     """How frames around the present values are made, for every field that may move."""
     values = {one.key: get(one) for one in question.fields}
-    samples = tuple(value.key for value in given.values() if isinstance(value, Named))  # an upload is no field's
+    # An upload is no field's, and recorded runs are read anew: with equal fields they may be others.
+    read_now = {name: value.key if isinstance(value, Named) else value for name, value in given.items()}
     sliders: dict[Number, tuple[Number, ...]] = {
         one: (one,) for one in question.fields if isinstance(one, Number) and one.ticks
     }
     read = {one.key: get(one) for one in units.BEHIND} | {units.EPOCHS.key: units.epochs(get)}
     for moved, sets in (sliders | (readings := units.readings(question.fields))).items():
         others = read | values if moved in readings else values
-        decide = {key: value for key, value in others.items() if key not in {one.key for one in sets}}
-        name = (place, question.key, moved.key, tuple(decide.items()), samples, extra)
+        set_here = {one.key for one in sets}
+        decide = {key: value for key, value in others.items() if key not in set_here}
+        stays = tuple(
+            read_now[name] for name in given if isinstance(given[name], Named) or not question.keys_of(name) & set_here
+        )
+        name = (place, question.key, moved.key, tuple(decide.items()), stays, extra)
         yield Recipe(place, question, moved, others, given, show, name)
 
 
