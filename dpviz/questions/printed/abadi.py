@@ -26,7 +26,7 @@ def moments(steps: int) -> Recomputed:
     interval = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
     run: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
     between = dpviz.epsilon(Renyi.name, conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **run)
-    note = f"with λ that need not be whole {float(between):.5g}"
+    note = f"with fractional λ: {float(between):.5g}"
     return tight((interval.lower, interval.upper), float(dpviz.epsilon(Moments.name, **run)), note)
 
 
@@ -37,7 +37,7 @@ def strong(steps: int) -> Recomputed:
         for rule in ("linear", "exact")
     )
     squared = strong_squared(steps)
-    return Recomputed(linear, note=f"with Tε² for Tε(e^ε − 1) {squared:.5g}; with the exact rule {exact:.4g}")
+    return Recomputed(linear, note=f"with Tε² instead of Tε(e^ε − 1): {squared:.5g}; with the exact rule: {exact:.4g}")
 
 
 def strong_squared(steps: int) -> float:

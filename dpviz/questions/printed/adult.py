@@ -105,13 +105,14 @@ def standard_sampler() -> Recomputed:
     """What the standard sampler's steps cost."""
     chain = adult_record().settings["sgld_4"]
     printed, replaced = (steps_cost(chain["first_step"], 1.0 / 3.0, chain, way) for way in ("printed", "replaced"))
-    return Recomputed(printed, note=f"for one example replaced {numbers.epsilon(replaced, up=True)}")
+    return Recomputed(printed, note=f"if one example is replaced: {numbers.epsilon(replaced, up=True)}")
 
 
 def beside_the_baseline() -> Recomputed:
     """Percentage points by which DP-SGLD with the standard sampler's steps stays below that sampler."""
     baseline, private = reached_on_adult("baseline", "replaced")[0].mean, reached_on_adult("sgld", "replaced")[-1].mean
-    return Recomputed(100.0 * (baseline - private), note=f"points below the baseline's {100.0 * baseline:.1f} %")
+    note = f"percentage points below the baseline's {100.0 * baseline:.1f} %"
+    return Recomputed(100.0 * (baseline - private), note=note)
 
 
 def beside_one_sample() -> Recomputed:
@@ -123,7 +124,5 @@ def beside_one_sample() -> Recomputed:
     ahead = {at: float(np.interp(at, costs, accuracy)) - sample[at] for at in sample if costs[0] <= at <= costs[-1]}
     rest = accuracy[-1] - float(np.interp(costs[-1], list(sample), list(sample.values())))
     note = ", ".join(f"{points:+.1f} at ε = {at:.2g}" for at, points in ahead.items())
-    note = f"{note}; between recorded ε on straight lines"
-    return Recomputed(
-        float(rest), note=f"points by which DP-SGLD is ahead at ε = {costs[-1]:.2g}, as counted there; {note}"
-    )
+    note = f"lead of DP-SGLD in percentage points at ε = {costs[-1]:.2g}; {note}; linear between recorded ε"
+    return Recomputed(float(rest), note=note)

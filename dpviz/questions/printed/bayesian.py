@@ -96,7 +96,7 @@ def dp(sigma: float, batch: int, examples: int, steps: int) -> Recomputed:
 
 def floor(last: int = LAST_ORDER) -> Recomputed:
     """No ε_μ can be less with λ up to `last`, whatever the gradients."""
-    return Recomputed(math.nan, -math.log(STRICT) / last, math.inf, "ln(1/δ_μ)/λ, whatever the gradients")
+    return Recomputed(math.nan, -math.log(STRICT) / last, math.inf, "ln(1/δ_μ)/λ, for any gradients")
 
 
 def mnist() -> Recomputed:
@@ -108,7 +108,7 @@ def mnist() -> Recomputed:
 
     apart = brentq(off, 1e-3, 1.0, xtol=1e-9)
     least = floor()
-    return least._replace(note=f"{least.note}; 0.95 if all means lie {apart:.2g} C apart")
+    return least._replace(note=f"{least.note}; 0.95 if all distances of means are {apart:.2g} C")
 
 
 def noise(data: str, epsilon: float) -> Recomputed:
@@ -141,10 +141,8 @@ def figure_1(quantile: float) -> Recomputed:
     run: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "delta": synthetic.DELTA}
     dp_fixed = float(dpviz.epsilon(Renyi.name, orders=[17.0], conversion="classic", steps=100, **run))
     dp_best = float(dpviz.epsilon(Moments.name, steps=100, **run))
-    note = (
-        f"middle of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}; at the best λ of "
-        f"each: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"
-    )
+    spread = f"median of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}"
+    note = f"{spread}; each at its best λ: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"
     return Recomputed(float(fixed[DRAWS // 2]), note=note)
 
 
@@ -168,7 +166,7 @@ def printed_psi() -> Recomputed:
     run: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}
     printed = dpviz.bayesian_epsilon(np.ones(2), divergence="printed", **run)
     left = dpviz.bayesian_epsilon(np.ones(2), **run)
-    return Recomputed(float(printed), note=f"with ψ_L alone {float(left):.4g}, the moments accountant's ε")
+    return Recomputed(float(printed), note=f"with ψ_L alone: {float(left):.4g}, the ε of the moments accountant")
 
 
 def without_exponent() -> Recomputed:

@@ -72,7 +72,7 @@ class Recomputed(NamedTuple):
         written = numbers.probability(self.value) if share else numbers.plain(self.value, digits=4)
         text = "" if math.isnan(self.value) else written
         if not math.isnan(self.lower) and math.isfinite(self.upper):
-            text += f"{'; itself in ' if text else ''}{numbers.interval(self.lower, self.upper)}"
+            text += f"{'; true value in ' if text else ''}{numbers.interval(self.lower, self.upper)}"
         elif not math.isnan(self.lower):
             text += f"{'; ' if text else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
         return f"{text or '–'}{f' ({self.note})' if self.note else ''}"

@@ -78,18 +78,18 @@ def planned() -> Recomputed:
     plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
     interval = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
     value = dpviz.epsilon(Renyi.name, conversion="classic", orders=orders, **plan)
-    return tight((interval.lower, interval.upper), float(value), "interval: tight, as if planned")
+    return tight((interval.lower, interval.upper), float(value), "interval: numerical (PLD), for planned steps")
 
 
 def odometer(epochs: int) -> Recomputed:
     """The authors' odometer after so many epochs."""
     plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": epochs * EPOCH, "delta": DELTA}
     authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **plan)) for variant in ("authors", "paper"))
-    note = f"as in the text: {paper:.3g}"
+    note = f"odometer of the text: {paper:.3g}"
     if epochs == 6:
         steps = plan["steps"] + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
         jumps = np.unique(dpviz.odometer_epsilon(variant="authors", **plan | {"steps": steps}))
-        note += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps)
+        note += "; values up to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps)
     return Recomputed(authors, note=note)
 
 
@@ -103,13 +103,13 @@ def fine_tuned() -> Recomputed:
         costs.append(float(account.epsilon()))
     epochs = [len(sigmas) for sigmas in ADAPTED]
     listed = ", ".join(f"{count} ({cost:.4g})" for count, cost in zip(epochs, costs, strict=True))
-    note = f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
+    note = f"for the run that takes 8 epochs; epochs to 80 % (odometer) of all runs: {listed}"
     return Recomputed(costs[epochs.index(8)], note=note)
 
 
 def fixed_epochs() -> Recomputed:
     """The most epochs that the author's runs at σ = 1 take to 80 %."""
-    return Recomputed(max(FIXED_EPOCHS), note=f"the most of {', '.join(map(str, FIXED_EPOCHS))}")
+    return Recomputed(max(FIXED_EPOCHS), note=f"largest of {', '.join(map(str, FIXED_EPOCHS))}")
 
 
 def accuracy(policy: str) -> Recomputed:
@@ -122,7 +122,8 @@ def longest() -> Recomputed:
     """How many times as long as planned the author's runs are."""
     noise, batch = ([run.epochs / PLANNED_EPOCHS for run in RUNS[policy]] for policy in ("noise", "batch"))
     least, most, short, long = min(noise), max(noise), min(batch), max(batch)
-    return Recomputed(most, note=f"times; noise {least:.2f} to {most:.2f}, batch {short:.2f} to {long:.2f}")
+    note = f"times as long; adaptive noise {least:.2f} to {most:.2f}, adaptive batch {short:.2f} to {long:.2f}"
+    return Recomputed(most, note=note)
 
 
 def corollary_1() -> Recomputed:
@@ -136,10 +137,11 @@ def corollary_1() -> Recomputed:
         limit = 15.0 - math.log(1e6) / (order - 1.0)
         assert min(sampled, answered) <= limit
         worst.append((order, float(mixed), limit))
-    orders = "; ".join(f"D_{order:g} = {mixed:.4g} for {limit:.4g}" for order, mixed, limit in worst)
+    orders = "; ".join(f"D_{order:g} = {mixed:.4g}, limit {limit:.4g}" for order, mixed, limit in worst)
     return Recomputed(min(mixed / limit for _, mixed, limit in worst), note=f"times its limit: {orders}")
 
 
 def gain() -> Recomputed:
     """Adaptive noise above the baseline in the author's runs, in points."""
-    return Recomputed(100.0 * (mean_accuracy("noise") - mean_accuracy("baseline")), note="points, between the means")
+    difference = mean_accuracy("noise") - mean_accuracy("baseline")
+    return Recomputed(100.0 * difference, note="percentage points, difference of the means")

@@ -27,7 +27,7 @@ def section_3_1() -> Recomputed:
     schedule, batch = dpviz.PowerSchedule(0.103, THIRD, STEPS_3_1), math.sqrt(SECTION_3_1["n"])
     classic = dpviz.langevin_epsilon(schedule, batch_size=batch, conversion="classic", orders=WHOLE, **SECTION_3_1)
     interval = langevin_tight(Langevin(SECTION_3_1["n"], batch, SECTION_3_1["clip"]), schedule, 1e-5, 40)
-    return tight(interval, float(classic), "value: classic; interval: tight")
+    return tight(interval, float(classic), "value: classic conversion; interval: numerical (PLD)")
 
 
 def tight_step() -> float:
@@ -45,7 +45,8 @@ def largest_step() -> Recomputed:
     setting = SECTION_3_1 | {"steps": STEPS_3_1, "batch_size": math.sqrt(SECTION_3_1["n"])}
     largest = dpviz.langevin_step_size("theorem3", epsilon=0.1, **setting)
     tightly = numbers.plain(tight_step(), digits=2)
-    return Recomputed(float(largest), note=f"largest η₁ by the classic tail bound; counted tightly at q = 1, {tightly}")
+    note = f"largest η₁, classic conversion; exact value at q = 1: {tightly}"
+    return Recomputed(float(largest), note=note)
 
 
 def wang() -> Recomputed:
@@ -54,7 +55,7 @@ def wang() -> Recomputed:
         float(dpviz.langevin_step_size(theorem, epsilon=0.1, steps=STEPS_3_1, **SECTION_3_1))
         for theorem in ("wang", "wang_as_plotted")
     )
-    return Recomputed(printed, note=f"with ln(T/δ) for ln(2.5T/δ) {plotted:.3g}")
+    return Recomputed(printed, note=f"with ln(T/δ) instead of ln(2.5T/δ): {plotted:.3g}")
 
 
 def mnist() -> Recomputed:
@@ -67,7 +68,8 @@ def mnist() -> Recomputed:
         for steps in (dpviz.PowerSchedule(0.1, THIRD, 1), schedule)
     )
     alone = numbers.plain(numbers.down(one[0], 2), digits=2)
-    return tight(epoch, float(classic), f"after one epoch; value: classic, interval: tight; one step alone ≥ {alone}")
+    note = f"after one epoch; value: classic conversion; interval: numerical (PLD); one step alone costs ≥ {alone}"
+    return tight(epoch, float(classic), note)
 
 
 def mnist_sghmc() -> Recomputed:
@@ -75,7 +77,7 @@ def mnist_sghmc() -> Recomputed:
     schedule = dpviz.PowerSchedule(0.1, THIRD, 245)
     bound = dpviz.langevin_epsilon(schedule, n=60_000, batch_size=245, clip=4, delta=1e-5, friction=0.1)
     interval = langevin_tight(Langevin(60_000, 245, 4, 0.1), schedule, 1e-5, 20)
-    return tight(interval, float(bound), "after one epoch; value: Rényi, interval: tight")
+    return tight(interval, float(bound), "after one epoch; value: Rényi DP; interval: numerical (PLD)")
 
 
 def svhn(epochs: int, friction: float | None = None) -> Recomputed:
@@ -95,7 +97,7 @@ def against_n() -> Recomputed:
     """How many times larger the step size is at 10⁶ than at 10³, at ε = 0.1 and at others."""
     growth = {epsilon: size(epsilon, n=1e6) / size(epsilon, n=1e3) for epsilon in (0.1, 0.5, 1.0, 1.7)}
     others = ", ".join(f"{growth[epsilon]:.1f} at {epsilon:g}" for epsilon in (0.5, 1.0, 1.7))
-    return Recomputed(growth[0.1], note=f"times larger at N = 10⁶ than at 10³ at ε = 0.1; {others}")
+    return Recomputed(growth[0.1], note=f"times as large at N = 10⁶ as at 10³, for ε = 0.1; {others}")
 
 
 def against_clip() -> Recomputed:
@@ -108,7 +110,7 @@ def condition_1() -> Recomputed:
     """Condition (1) as re-derived, for Table 1's MNIST, beside the printed one."""
     setting = Langevin(60_000, 245, 4)
     (_, rederived), (_, printed) = (step_size_limits(setting, reading) for reading in ("rederived", "printed"))
-    return Recomputed(rederived, note=f"q²N/L²; N/L² is {printed:.4g}; the first step is 0.1")
+    return Recomputed(rederived, note=f"q²N/L²; N/L² is {printed:.4g}; the first step size is 0.1")
 
 
 def spread() -> Recomputed:
@@ -121,4 +123,4 @@ def spread() -> Recomputed:
 def pate(queries: int, delta: float) -> Recomputed:
     """What so many answers under Laplace noise of scale 20 cost at most (Papernot et al. 2017)."""
     most = float(dpviz.pate_epsilon(queries, delta=delta, noise_scale=20.0))
-    return Recomputed(numbers.up(most, 4), note="at most, whatever the votes")
+    return Recomputed(numbers.up(most, 4), note="upper bound for any votes")

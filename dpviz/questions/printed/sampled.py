@@ -21,7 +21,9 @@ def theorem_11() -> Recomputed:
             ratio = dpviz.closed_form_divergence(**step) / np.asarray(dpviz.renyi_divergence(**step))
             if np.isfinite(ratio).any():
                 least, most = min(least, float(np.nanmin(ratio))), max(most, float(np.nanmax(ratio)))
-    return Recomputed(np.nan, least, most, "closed form ÷ exact, over σ 4 to 20, q 0.001 to 0.2 and all orders covered")
+    return Recomputed(
+        np.nan, least, most, "closed form ÷ exact, for σ from 4 to 20, q from 0.001 to 0.2, all α covered"
+    )
 
 
 def theorem_5() -> Recomputed:
@@ -35,10 +37,10 @@ def theorem_5() -> Recomputed:
             for order in (1.5, 2.0, 8.0):
                 a, b = (np.logaddexp.reduce(log_base + power * loss) for power in (order, 1.0 - order))
                 worst = max(worst, float(b - a))
-    return Recomputed(worst, note="largest ln B_α − ln A_α found")
+    return Recomputed(worst, note="largest value of ln B_α − ln A_α")
 
 
 def plateau() -> Recomputed:
     """R(α)/α at α = 200 ÷ at α = 2, for σ = 4 and q = 0.01: ρ-zCDP would keep it."""
     divergence = np.asarray(dpviz.renyi_divergence(noise_multiplier=4.0, sample_rate=0.01, orders=[2.0, 200.0]))
-    return Recomputed(float(divergence[1] / 200.0 / (divergence[0] / 2.0)), note="R(α)/α at α = 200 ÷ at α = 2")
+    return Recomputed(float(divergence[1] / 200.0 / (divergence[0] / 2.0)), note="R(α)/α at α = 200 ÷ R(α)/α at α = 2")
