@@ -20,10 +20,11 @@ from dpviz.questions.layout import of_texts
 
 VERSION = "v"
 TODAY = "3"
+ENTERED = "entered"  # an entry that no link has yet: its time, field, whether its text is exact, and the text
 PRESETS = {preset.key: preset for page in PAGES for preset in page.presets}
 
 # Words of a link that are no settings: how the page is shown, and who may open it.
-_MODES = frozenset({VERSION, "run", "present", "embed", "expert", "token"})
+_MODES = frozenset({VERSION, "run", "present", "embed", "expert", "token", ENTERED})
 
 # Key of a field in earlier links → today's.
 RENAMED: Mapping[str, str] = {entry["was"]: key for key, entry in entries().items() if "was" in entry}

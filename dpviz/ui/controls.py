@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
-from dpviz.questions import units
+from dpviz.questions import links, units
 from dpviz.questions.papers.check import UNSETTLED
 from dpviz.ui import state
 from dpviz.ui.hand.served import component
@@ -40,7 +40,7 @@ class NumberControl(NamedTuple):
     def draw(self) -> None:
         # What differs at every drawing is told at every drawing: a chart may have told the control something else.
         drawing = st.session_state.get(Keys.DRAWINGS, 0)
-        data = {**self.says, "drawing": drawing}
+        data = {**self.says, "drawing": drawing, "kept_as": links.ENTERED}
         _number(key=Keys.entry(self.field), data=data, on_entry_change=partial(take, self.field))
 
 
@@ -98,8 +98,8 @@ class Entered(NamedTuple):
 
 
 def _entry(field: Number) -> Entered | None:
-    """The field's last entry, which its control told, or the chart that it moves."""
-    entries = st.session_state.get(Keys.entry(field)), _by_chart(field)
+    """The field's last entry, which its control told, or the chart that it moves, or the link."""
+    entries = st.session_state.get(Keys.entry(field)), _by_chart(field), *_by_link(field)
     return max(filter(None, map(_sensible, entries)), key=lambda one: one.n, default=None)
 
 
@@ -108,6 +108,14 @@ def _by_chart(field: Number) -> Any:
         return {"entry": st.session_state[st.session_state[Keys.CHART]]["entries"][field.key]}
     except (KeyError, TypeError, AttributeError):
         return None
+
+
+def _by_link(field: Number) -> Iterator[Any]:
+    """What was entered just before the page was loaded again: the browser kept it in the address."""
+    for entry in st.query_params.get_all(links.ENTERED):
+        n, key, exact, text = (entry.split(" ", 3) + [""] * 4)[:4]
+        if key == field.key:
+            yield {"entry": {"text": text, "n": float(n) if n.isdecimal() else None, "exact": exact == "1"}}
 
 
 def _sensible(sent: Any) -> Entered | None:

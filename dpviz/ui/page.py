@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.charts.hand import LOOK
+from dpviz.questions import links
 from dpviz.questions.answer import Note
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.presets import Preset
@@ -132,8 +133,8 @@ def follow_link(query: str | None = None) -> None:
 
     `query` is the page's own query string where it has fields of its own.
 
-    Written a moment late, because browsers refuse more than some hundred changes of the address in half a minute and
-    a held slider key makes more.
+    Entries that were made since stay in it (`number.js`), until the link of their answer has them. Where a browser
+    refuses to change the address, because there were too many changes, it is tried again.
 
     An app that was started again knows nothing of the page, and Streamlit tells it the link that the page was opened
     with, not the one in the address bar: a second session on one page opens that address again.
@@ -148,10 +149,14 @@ def follow_link(query: str | None = None) -> None:
     script = (
         f"{announcement}"
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
-        f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
-        f"const q = {present.kept(query)!r}; const want = q ? '?' + q : '';"
-        "if (location.search !== want) history.replaceState(history.state, '', location.pathname + want);"
-        "}, 300);"
+        f"'{state.session()}') location.replace(location.href); else (function write() {{"
+        f"const q = {present.kept(query)!r}, name = '{links.ENTERED}', seen = {controls.last_entry()};"
+        "const later = new URLSearchParams(location.search).getAll(name).filter((entry) => parseFloat(entry) > seen);"
+        "const all = [q, ...later.map((entry) => `${name}=${encodeURIComponent(entry)}`)].filter(Boolean).join('&');"
+        "const want = all ? '?' + all : '';"
+        "try { if (location.search !== want) history.replaceState(history.state, '', location.pathname + want); }"
+        "catch { window.__dpvizLink = setTimeout(write, 1000); }"
+        "})();"
     )
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 

@@ -64,6 +64,29 @@ def test_an_entry_is_one_short_update_and_all_controls_agree(page: Page, told: l
     expect(control(page, "epochs")).to_contain_text("q = 0.1, T = 100 steps")
 
 
+# Enters texts and returns the address of the moment: no answer can have come.
+AT_ONCE = """(texts) => {
+  for (const [field, value] of Object.entries(texts)) {
+    const input = document.querySelector(`.dpviz-number[data-field="${field}"] input[type="text"]`);
+    input.value = value;
+    input.dispatchEvent(new Event("input"));
+    input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  }
+  return location.href;
+}"""
+
+
+def test_a_reload_at_once_keeps_what_was_entered(page: Page) -> None:
+    """The last entries of two numbers, one of which is no setting of its own."""
+    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100)
+    address = page.evaluate(AT_ONCE, {"sigma": "2,5", "batch": "30"})
+    page.goto(address)
+    wait_idle(page)
+    shows(page, sigma="2.5", batch="30", epochs="10")
+    assert "entered" not in page.url
+    assert "sigma=2.5" in page.url
+
+
 @pytest.mark.sweep
 def test_where_more_than_numbers_would_change_the_whole_page_follows(page: Page, told: list[ForwardMsg]) -> None:
     """An order of λ, say, that no answer allows, and back; an open table shows the late part too."""

@@ -168,9 +168,11 @@ class NumberControl {
     window.dispatchEvent(new CustomEvent("dpviz-move", { detail }));
   }
 
-  // A chart that it moves tells the server; where there is none, it does so itself.
+  // A chart that it moves tells the server; where there is none, it does so itself. Until the server has written the link
+  // that has it, the address keeps it: who loads the page again loses nothing.
   send(entry) {
     this.announce("enter", entry.text);
+    if (this.given.kept_as) keep(this.given.kept_as, `${entry.n} ${this.data.field} ${Number(entry.exact)} ${entry.text}`);
     const detail = { field: this.data.field, ...entry };
     const claimed = !window.dispatchEvent(new CustomEvent("dpviz-enter", { cancelable: true, detail }));
     if (!claimed) this.tell(entry);
@@ -184,6 +186,16 @@ class NumberControl {
   gone() {
     this.note("");
     this.entry.flush();
+  }
+}
+
+// In the address, beside what stands there, under this name.
+function keep(name, entry) {
+  const { pathname, search } = location;
+  try {
+    window.history.replaceState(window.history.state, "", `${pathname}${search ? `${search}&` : "?"}${name}=${encodeURIComponent(entry)}`);
+  } catch {
+    // Browsers refuse more than some hundred changes in half a minute.
   }
 }
 
