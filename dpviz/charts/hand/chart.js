@@ -266,10 +266,11 @@ class MountedChart {
   }
 
   showFrame(frame, field) {
-    if (!this.hand) return;
+    if (!this.hand) return false;
     const figure = this.fitting(frame.figure);
-    this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
+    const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
     this.chips.show(figure);
+    return shown;
   }
 
   // --- coming and going -----------------------------------------------------------------------------------------------

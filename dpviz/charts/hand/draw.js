@@ -21,6 +21,7 @@ export class Hand {
     this.over = null; // what lies over the chart while the hand moves
     this.axes = null; // that hold, or to which the chart glides
     this.plotted = null; // as Plotly drew them
+    this.redrawn = null; // the frame that Plotly drew last
   }
 
   // What the server says is on the chart, on these axes: nothing of a frame stays.
@@ -68,11 +69,12 @@ export class Hand {
     }
   }
 
+  // A frame. Whether it stands on the chart; a promise of that where Plotly draws it.
   show(frame, others = () => []) {
-    if (!frame.figure) return;
     this.away = true;
     if (!this.byHand(frame, (own) => following(this.axes, own, others))) return this.redraw(frame);
     counted(this.plot, "frames");
+    return true;
   }
 
   // What the server says, at once: Plotly, which takes longer, draws it later. Whether it could be drawn by hand.
@@ -86,7 +88,7 @@ export class Hand {
     const own = axesOf(frame.figure.layout);
     if (!own || !this.seen() || !sameKinds(own, this.axes) || !this.sameTraces(frame.figure.data)) return false;
     this.last = frame;
-    this.waiting = null;
+    this.waiting = this.redrawn = null;
     this.glideTo(axesFor(own));
     this.draw();
     this.say(frame);
@@ -220,15 +222,17 @@ export class Hand {
   // What cannot be moved by hand is drawn by Plotly, as often as it keeps up.
   redraw(frame) {
     this.waiting = frame;
-    this.plotter.inTurn(async () => {
+    return this.plotter.inTurn(async () => {
       const next = this.waiting;
-      if (!next) return; // a later frame was drawn, or the server's figure is
+      if (!next) return this.redrawn === frame; // with an earlier turn, or another was drawn since
       this.waiting = null;
       const axes = this.axesFor(next.figure.layout);
       await this.plotter.draw(placed(next.figure, axes, this.hidden));
       this.uncover(axes);
       this.say(next);
       counted(this.plot, "frames");
+      this.redrawn = next;
+      return next === frame;
     });
   }
 }

@@ -2,7 +2,8 @@
 // what is ahead of the server; what belongs to another value fades.
 
 export class Movement {
-  // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one.
+  // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one, and returns
+  // whether it stands on the chart, or a promise of that.
   constructor(why, frames, show) {
     Object.assign(this, { why, frames, show });
     this.last = null; // the last step of the movement under way, if there is one
@@ -35,9 +36,14 @@ export class Movement {
       if (!this.last) return this.fade(false);
       const { field, text } = this.last;
       const frame = this.frames.at(field, text);
-      this.fade(!frame?.figure, frame?.why);
-      if (frame?.figure) this.show(frame, field);
+      const shown = frame?.figure ? this.show(frame, field) : false;
+      this.fade(shown !== true, frame?.why);
+      if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
     });
+  }
+
+  at(field, text) {
+    return this.last?.field === field && this.last.text === text;
   }
 
   // `why` says what the page waits for, where that is more than a moment.

@@ -33,7 +33,7 @@ export class Plotter {
 
   // One drawing after the other: Plotly mixes up two at a time.
   inTurn(work) {
-    this.last = this.last.then(work).catch(this.hears.failed);
+    return (this.last = this.last.then(work).catch(this.hears.failed));
   }
 
   // To be called in turn.
