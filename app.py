@@ -5,13 +5,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.ui.boundary import uncaught
 from dpviz.ui.hand.served import routes
+from dpviz.ui.page import ADDRESSES, ICON, navigation
 from dpviz.ui.server import guarded, lifetime
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(), on_script_error=uncaught)
+    app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(ADDRESSES), on_script_error=uncaught)
 else:
-    from dpviz.ui.page import ICON, navigation
-
     st.set_page_config(page_icon=ICON, layout="wide")
     place = navigation()
     st.set_page_config(page_title=f"{place.title} · dpviz: see differential privacy")

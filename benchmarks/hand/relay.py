@@ -11,21 +11,27 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 CHUNK = 2**16
+LOOK = 0.02  # seconds after which a connection sees that it is cut
 
 
 class Relay:
-    """Passes every connection on to `port`; `round_trip` is in seconds. While it is `down`, nothing passes."""
+    """Passes every connection on to `port`; `round_trip` is in seconds. While it is `down`, nothing passes; while it is
+    `cut`, there are no connections either."""
 
     def __init__(self, port: int, round_trip: float) -> None:
         self.port, self.round_trip = port, round_trip
         self.open = threading.Event()
         self.open.set()
+        self.cut = False
 
     async def serve(self) -> asyncio.Server:
         return await asyncio.start_server(self._accept, "127.0.0.1", 0)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(self.round_trip)
+        if self.cut:
+            writer.close()
+            return
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.port)
         except OSError:
@@ -46,11 +52,14 @@ class Relay:
 
         reading = asyncio.create_task(read())
         try:
-            while True:
-                due, data = await chunks.get()
+            while not self.cut:
+                try:
+                    due, data = await asyncio.wait_for(chunks.get(), LOOK)
+                except TimeoutError:
+                    continue
                 await asyncio.sleep(max(due - loop.time(), 0.0))
                 while not self.open.is_set():
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(LOOK)
                 if not data:
                     break
                 writer.write(data)
@@ -73,18 +82,19 @@ class Relay:
 @contextmanager
 def delayed(address: str, round_trip: float) -> Iterator[tuple[str, Relay]]:
     """The address of a relay to `address`, and the relay, in a thread of its own."""
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-    relay, port = Relay(int(urlsplit(address).port or 80), round_trip), 0
+    relay, ready = Relay(int(urlsplit(address).port or 80), round_trip), threading.Event()
+    loop, end, port = asyncio.new_event_loop(), asyncio.Event(), 0
 
-    async def begin() -> None:
+    async def serve() -> None:
         nonlocal port
-        server = await relay.serve()
-        port = server.sockets[0].getsockname()[1]
-        ready.set()
+        async with await relay.serve() as server:
+            port = server.sockets[0].getsockname()[1]
+            ready.set()
+            await end.wait()
 
     def run() -> None:
-        loop.create_task(begin())
-        loop.run_forever()
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())  # connections end with it
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -92,11 +102,5 @@ def delayed(address: str, round_trip: float) -> Iterator[tuple[str, Relay]]:
     try:
         yield f"http://127.0.0.1:{port}", relay
     finally:
-        loop.call_soon_threadsafe(_end, loop)
+        loop.call_soon_threadsafe(end.set)
         thread.join()
-
-
-def _end(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
-    loop.call_later(0.1, loop.stop)

@@ -44,6 +44,7 @@ SECTIONS = {
     "Train": ("train", "runs", "leakage"),
     "Check": ("papers",),
 }
+ADDRESSES = [key for keys in SECTIONS.values() for key in keys if key != "home"]
 
 
 def places() -> dict[str, StreamlitPage]:

@@ -26,7 +26,6 @@ from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
 from dpviz.ui.hand import ahead
-from dpviz.ui.hand.served import Preloading
 
 
 @cache
@@ -40,7 +39,7 @@ def guarded() -> tuple[Middleware, ...]:
     framed_by = os.environ.get(FRAMED_BY, "")
     try:
         framing(framed_by)
-        return (Middleware(Guard, owner=owner(), framed_by=framed_by), Middleware(Preloading))
+        return (Middleware(Guard, owner=owner(), framed_by=framed_by),)
     except ValueError as problem:
         sys.exit(str(problem))
 

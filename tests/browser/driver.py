@@ -178,9 +178,7 @@ def watched_tab(browser: Browser, own: str, **options: Any) -> Iterator[Page]:
         route.abort()
 
     def listen(message: ConsoleMessage) -> None:
-        # Streamlit looks for its server below a page's own address first, and finds it above on the second try.
-        probing = re.search(r"/\w+/_stcore/(health|host-config)$", message.location.get("url", ""))
-        if message.type == "error" and not probing:
+        if message.type == "error":
             errors.append(message.text)
 
     with browser.new_context(**options) as context:

@@ -7,10 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 import dpviz
-from tests.browser.driver import box, chart_data, enter, headline, main_area, open_page, slider, text, track, wait_idle
+from benchmarks.hand.relay import delayed
+from tests.browser.driver import (
+    box,
+    chart_data,
+    enter,
+    headline,
+    main_area,
+    open_page,
+    slider,
+    text,
+    track,
+    visitor,
+    wait_idle,
+)
 
 # What is on the chart at every animation frame: whether curves were there, and whether it was the same element.
 WATCH = """
@@ -424,3 +437,53 @@ def test_while_nothing_comes_through_the_page_says_so_and_only_the_last_entry_is
     assert int(chart.get_attribute("data-answers") or 0) <= answers + 2  # without and with its slow parts
     assert text(page, "sigma").input_value() == "1.71"
     assert not page.evaluate("() => document.documentElement.hasAttribute('data-dpviz-behind')")
+
+
+# The notices in sight at every animation frame: never more than one.
+NOTICES = """
+() => {
+  window.most = 0;
+  const look = () => {
+    const all = [...document.querySelectorAll('.dpviz-link, [data-testid="stStatusWidget"], [role="dialog"]')];
+    most = Math.max(most, all.filter((one) => one.checkVisibility() && one.textContent).length);
+    requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+
+
+@pytest.mark.parametrize("after_ms", [0, 600, 3_500])
+@pytest.mark.sweep
+def test_an_entry_while_the_connection_is_cut_is_answered_and_shown(
+    browser: Browser, app_url: str, after_ms: int
+) -> None:
+    with delayed(app_url, 0.05) as (far, relay):
+        page = visitor(browser, far)
+        open_page(page, "compose", curves="moments")
+        before = headline(page).inner_text()
+        page.evaluate(NOTICES)
+        relay.cut = True
+        page.wait_for_timeout(after_ms)
+        enter(page, "sigma", "1.73")
+        page.wait_for_timeout(5_000 - after_ms)
+        expect(page.locator(".dpviz-link")).to_have_text(re.compile("^No connection"))
+        relay.cut = False
+        expect(headline(page)).not_to_have_text(before)
+        wait_idle(page)
+        assert "sigma=1.73" in page.url
+        assert text(page, "sigma").input_value() == "1.73"
+        assert not page.evaluate("() => document.documentElement.hasAttribute('data-dpviz-behind')")
+        expect(page.locator(".dpviz-link")).to_be_hidden()
+        assert page.evaluate("most") == 1
+        shown = everything(page)
+        assert shown == afresh(page)
+        page.context.close()
+
+
+def test_home_is_at_its_name_too(page: Page) -> None:
+    open_page(page, "home", sigma=3)
+    assert "/home" not in page.url
+    assert "sigma=3" in page.url
+    expect(main_area(page).locator("h1")).to_have_count(1)
+    expect(page.get_by_role("dialog")).to_have_count(0)

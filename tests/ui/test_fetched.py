@@ -177,7 +177,7 @@ async def disconnected() -> Any:
 def reply(path: str, query: str = "", receive: Callable[[], Awaitable[Any]] = nothing_comes) -> Any:
     """What the server's table answers."""
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
-    for route in routes():
+    for route in routes(["compose"]):
         match, more = route.matches(scope)
         if match is Match.FULL:
             told = route.endpoint(Request({**scope, **more}, receive))
@@ -197,6 +197,12 @@ def test_over_http() -> None:
     assert library == charts_of_hand.plotly().read_bytes()
     assert not re.search(rb"^import ", bundle, re.MULTILINE)
     assert re.findall(rb"^export const (\w+)", bundle, re.MULTILINE) == [name.encode() for name in COMPONENTS]
+    assert b"export const { link }" in bundle
+    page = gzip.decompress(reply("/compose").body).decode()
+    assert 'BACKEND_BASE_URL: location.origin + ""' in page
+    assert f'"{root()}/{mark()}/{BUNDLE}"' in page
+    assert reply("/home", "sigma=3").headers["location"] == "./?sigma=3"
+    assert reply("/nowhere") is None, "Streamlit says that there is no such page"
     held = {name.decode() + ".js" for name in re.findall(rb"^const \$(\w+)", bundle, re.MULTILINE)}
     assert OURS.keys() - held == {"page.js"}, "which is that of a page without a server"
     assert reply(f"{root()}/other/{BUNDLE}").status_code == 404

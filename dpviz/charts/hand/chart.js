@@ -10,7 +10,7 @@ import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames } from "./frames.js";
 import { Late } from "./late.js";
-import { linkTo } from "./link.js";
+import { link } from "./link.js";
 import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
 import { Plotter } from "./plotter.js";
@@ -50,7 +50,6 @@ class MountedChart {
     };
     this.late = new Late((parts) => this.completed(parts), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
-    this.untold = false;
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
 
@@ -58,7 +57,6 @@ class MountedChart {
 
   adopt({ data, setStateValue, setTriggerValue }) {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
-    this.link = linkTo(data.at);
     this.plot.setAttribute("aria-label", data.alt);
     this.frames.offer(data.at, data.frames);
     const source = JSON.stringify([data.figure, data.columns]);
@@ -248,15 +246,7 @@ class MountedChart {
     if (!this.tell || !this.frames.has(field)) return;
     event.preventDefault();
     this.entries = { ...this.entries, [field]: entry };
-    this.untold = true;
-    this.tellEntries();
-  }
-
-  // While nothing comes through they wait: then only the last ones are answered.
-  tellEntries() {
-    if (!this.untold || !this.tell || this.link.silent) return;
-    this.untold = false;
-    this.tell.entries(this.entries);
+    if (!link.away) this.tell.entries(this.entries); // else the number says it again
   }
 
   moved(move) {
@@ -278,7 +268,6 @@ class MountedChart {
   come(signal) {
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
-    window.addEventListener("dpviz-link", () => this.tellEntries(), { signal });
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
     window.addEventListener("resize", () => this.resize(), { signal });

@@ -38,7 +38,13 @@ export class Entry {
   now(text, { exact = true } = {}) {
     this.forget();
     this.n = Math.max(Date.now(), this.n + 1);
-    this.send({ text, exact, n: this.n });
+    this.last = { text, exact, n: this.n };
+    this.send(this.last);
+  }
+
+  // The server is back, and may not have heard the last one: it told what it had seen.
+  again(seen) {
+    if (seen < this.n) this.send(this.last);
   }
 
   // What waits is sent at once.

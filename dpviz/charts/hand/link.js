@@ -1,5 +1,5 @@
-// Whether the server can be reached. It is asked while somebody is at the page; the page says when it does not answer, and
-// entries wait until it does.
+// Whether the server can be reached. It is asked while somebody is at the page; the page says when it does not answer.
+// Once it is back ("dpviz-link"), what it may not have heard is sent again.
 
 import { made } from "./dom.js";
 
@@ -7,25 +7,41 @@ const LOOK = 250; // ms from one look to the next
 const [EVERY, SILENT, LOST, GIVEN_UP] = [500, 700, 1500, 3000]; // ms between questions; without an answer
 const AWAKE = 10_000; // ms after what a visitor did last in which it is asked
 const ACTS = ["pointerdown", "pointermove", "keydown"];
-const WORDS = "No connection to the app. What you enter is kept and sent as soon as it is back.";
+const WORDS = "No connection to the app. The page shows the last state; what you enter is sent once the app is back.";
 
 class Link {
-  // `address`: what is asked for.
-  constructor(address) {
-    this.address = address;
+  constructor() {
+    this.met = false; // whether there was a connection: a page that is still coming has none
+    this.broken = false; // whether Streamlit's connection was, since the server last answered
     this.since = null; // when the oldest question was asked that has no answer
     this.asked = this.acted = -Infinity;
+  }
+
+  // `address`: what is asked for. A page without a server watches nothing.
+  watch(address) {
+    this.address = address;
     for (const kind of ACTS) window.addEventListener(kind, () => (this.acted = performance.now()), { passive: true, capture: true });
     setInterval(() => this.look(), LOOK);
   }
 
-  // Whether it may be lost: no answer came yet.
-  get silent() {
-    return this.since !== null && performance.now() - this.since > SILENT;
+  // Whether what is sent now may be lost.
+  get away() {
+    return this.broken || (this.since !== null && performance.now() - this.since > SILENT);
+  }
+
+  // Streamlit drops what is sent while its own connection is broken.
+  get connected() {
+    return document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
   }
 
   look() {
     const now = performance.now();
+    this.met ||= this.connected;
+    if (!this.met) return;
+    if (!this.connected) {
+      this.broken = true;
+      this.since ??= now;
+    }
     const waits = this.since !== null;
     if (waits && now - this.since > LOST) this.say(WORDS);
     if (this.under || document.hidden || now - this.asked < EVERY || !(waits || now - this.acted < AWAKE)) return;
@@ -38,14 +54,20 @@ class Link {
     this.under = true;
     try {
       await fetch(this.address, { cache: "no-store", signal: AbortSignal.timeout(GIVEN_UP) });
-      this.since = null;
-      this.say("");
-      window.dispatchEvent(new Event("dpviz-link"));
+      if (this.connected) this.back();
     } catch {
       // It is asked again.
     } finally {
       this.under = false;
     }
+  }
+
+  back() {
+    const { away } = this;
+    this.broken = false;
+    this.since = null;
+    this.say("");
+    if (away) window.dispatchEvent(new Event("dpviz-link"));
   }
 
   say(words) {
@@ -58,9 +80,4 @@ class Link {
   }
 }
 
-let link = null;
-
-// The page's link to the server at `root`, below whose sibling Streamlit says that it is there; null for a page without one.
-export function linkTo(root) {
-  return root === null ? null : (link ??= new Link(`${location.origin}${root.replace(/_dpviz$/, "_stcore/health")}`));
-}
+export const link = new Link();

@@ -181,6 +181,7 @@ class NumberControl {
   come(signal) {
     const says = ({ detail }) => detail.field === this.data.field && this.show({ ...this.given, ...detail.says });
     window.addEventListener("dpviz-says", says, { signal });
+    window.addEventListener("dpviz-link", () => this.entry.again(this.data.seen), { signal });
   }
 
   gone() {

@@ -20,6 +20,7 @@ class Steps {
 
   adopt({ data, setStateValue }) {
     this.send = (entry) => setStateValue("entry", entry);
+    this.seen = data.seen;
     if (data.seen >= this.last) allow(this.buttons, data.room);
   }
 
@@ -37,11 +38,16 @@ class Steps {
     document.dispatchEvent(new Event("dpviz-flush")); // a movement that is still to be told comes before
     this.last = Math.max(Date.now() + 1, this.last + 1);
     this.asked = [...this.asked, [this.last, by]].slice(-KEPT);
+    this.tell();
+  }
+
+  tell() {
     this.send({ steps: this.asked });
   }
 
   come(signal) {
     window.addEventListener("keydown", (event) => this.pressed(event), { signal });
+    window.addEventListener("dpviz-link", () => this.seen < this.last && this.tell(), { signal });
     window.addEventListener("dpviz-history", ({ detail }) => allow(this.buttons, detail), { signal });
   }
 }

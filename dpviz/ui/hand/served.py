@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 import plotly
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from streamlit.file_util import get_static_dir
 
 from dpviz._remember import remembered
 from dpviz.charts import hand as charts
@@ -36,9 +37,11 @@ def root() -> str:
     return f"/{base}/_dpviz" if base else "/_dpviz"
 
 
-def routes() -> list[Route]:
-    """For the server's table."""
+def routes(pages: Iterable[str]) -> list[Route]:
+    """For the server's table; `pages` are the addresses of its pages but Home, which is at the root."""
     return [
+        Route(f"{root().removesuffix('_dpviz')}home", _home),
+        *(Route(f"{root().removesuffix('_dpviz')}{page}", _page) for page in ("", *pages)),
         Route(f"{root()}/frames/{{token}}", _frames),
         Route(f"{root()}/late/{{token}}", _late),
         Route(f"{root()}/{{mark}}/{{name}}", _file),
@@ -72,6 +75,7 @@ def bundle() -> str:
     for name in COMPONENTS:
         add(name)
     ends = [f"export const {name} = ${name}.component;\n" for name in COMPONENTS]
+    ends += ["export const { link } = $link;\n"]
     return "".join([*parts.values(), *ends])
 
 
@@ -98,22 +102,34 @@ def stub(name: str) -> str:
     )
 
 
-class Preloading:
-    """Says with every page of HTML which scripts it will need, so that they come beside Streamlit's own."""
+@lru_cache(maxsize=1)
+def _html() -> bytes:
+    """Streamlit's HTML with two scripts more.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    The first says where its server is: else the browser looks below the page's own address first, and asks twice before
+    it connects, one round trip each. Streamlit's dialogs about errors are off. The second keeps what is entered while
+    there is no connection, and says so.
+    """
+    base = root().removesuffix("/_dpviz")
+    scripts = (
+        f"<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + {json.dumps(base)}, HOST_CONFIG: "
+        "{allowedOrigins: [location.origin], useExternalAuthToken: false, blockErrorDialogs: true}}</script>"
+        f'<script type="module">import {{ link }} from {json.dumps(_address(BUNDLE))}; '
+        f"link.watch({json.dumps(f'{base}/_stcore/health')})</script>"
+    )
+    page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    return gzip.compress(page.replace("<head>", f"<head>{scripts}", 1).encode())
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_links(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = message["headers"]
-                if any(name.lower() == b"content-type" and kind.startswith(b"text/html") for name, kind in headers):
-                    links = f"<{_address(BUNDLE)}>; rel=modulepreload, <{_address(PLOTLY)}>; rel=preload; as=script"
-                    message = {**message, "headers": [*headers, (b"link", links.encode())]}
-            await send(message)
 
-        await self._app(scope, receive, send_with_links if scope["type"] == "http" else send)
+def _home(request: Request) -> Response:
+    return RedirectResponse(f"./?{request.url.query}".rstrip("?"))
+
+
+def _page(_request: Request) -> Response:
+    """Names the scripts that it will need, so that they come beside Streamlit's own."""
+    links = f"<{_address(BUNDLE)}>; rel=modulepreload, <{_address(PLOTLY)}>; rel=preload; as=script"
+    headers = {"Cache-Control": "no-cache", "Content-Encoding": "gzip", "Link": links}
+    return Response(_html(), media_type="text/html", headers=headers)
 
 
 def component(name: str) -> Any:
