@@ -92,7 +92,7 @@ def test_ratios(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     lines += [
         f"\nLoad {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n",
         f"| Rényi, default orders, {STEPS.size} points | processor ms | ÷ dpviz | ε at T = {STEPS[0]} | "
-        f"ε at T = {STEPS[-1]} | most above dpviz |",
+        f"ε at T = {STEPS[-1]} | largest excess over dpviz |",
         "| --- | --: | --: | --: | --: | --: |",
     ]
     lines += [

@@ -28,7 +28,7 @@ KINDS = {kind.kind: kind for kind in MECHANISMS}
 UNKNOWNS = (*dict.fromkeys(kind.noise for kind in MECHANISMS), "sample_rate", "steps", "delta")
 NUMBERS = {name: f"{field.label} ({field.example})" for name, field in PARAMETERS.items()} | {
     "steps": "T: number of steps",
-    "delta": "δ: probability that the promise fails",
+    "delta": "δ: probability with which ε may fail",
     "epsilon": "ε",
 }
 
@@ -43,7 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, settings = parser.parse_known_args(arguments)
     try:
         if settings and given.command != "ask":
-            raise ValueError(f"{settings[0]!r} is not known here; 'python -m dpviz {given.command} --help' lists all.")
+            raise ValueError(
+                f"{settings[0]!r} is not an option of {given.command}; 'python -m dpviz "
+                f"{given.command} --help' lists all options."
+            )
         if given.command == "ask":
             _ask(given, settings)
         elif given.command == "app":
@@ -64,7 +67,9 @@ def _answer(given: argparse.Namespace) -> float:
     unknown = kind.noise if unknown in {each.noise for each in MECHANISMS} else unknown
     others = {name for each in MECHANISMS for name in each.parameters()} - set(kind.parameters())
     if wrong := sorted(name for name in others if getattr(given, name) is not None):
-        raise ValueError(f"--{wrong[0].replace('_', '-')} is no number of --mechanism {kind.kind} ({kind.title}).")
+        raise ValueError(
+            f"--{wrong[0].replace('_', '-')} does not belong to --mechanism {kind.kind} ({kind.title}); leave it out."
+        )
     own = {name: 1.0 if name == unknown else _number(name, getattr(given, name)) for name in kind.parameters()}
     asked = ("steps", "delta", "epsilon")
     known: dict[str, Any] = {name: _number(name, getattr(given, name)) for name in asked if name != unknown}
@@ -75,49 +80,55 @@ def _answer(given: argparse.Namespace) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("dpviz", description="See differential privacy.", allow_abbrev=False)
+    parser = argparse.ArgumentParser("dpviz", description="Compute and show differential privacy.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dpviz {dpviz.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, purpose in (("epsilon", "ε of T equal steps"), ("delta", "δ at which T equal steps keep ε")):
+    for name, purpose in (("epsilon", "compute ε of T equal steps"), ("delta", "compute δ of T equal steps for an ε")):
         command = commands.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
         _numbers(command, [one for one in NUMBERS if one != name])
-    solve = commands.add_parser("solve", help="the missing one of σ, q, T and δ for an ε", allow_abbrev=False)
+    solve = commands.add_parser("solve", help="compute one of σ, q, T and δ for an ε", allow_abbrev=False)
     solve.add_argument("unknown", choices=UNKNOWNS)
     _numbers(solve, list(NUMBERS))
     ask = commands.add_parser(
         "ask",
-        help="a page's question, its chart and its numbers",
-        description="Ask a question of the app. Without a name: list them; with --settings: what this one takes.",
-        epilog="Settings follow as --name value: dpviz ask success --epsilon 1 --csv curve.csv",
+        help="answer a question of the app: numbers and chart",
+        description="Answer a question of the app. Without a question, list all; with --settings, list its settings.",
+        epilog="Give settings as --name value, for example: dpviz ask success --epsilon 1 --csv curve.csv",
         allow_abbrev=False,
     )
     question = ask.add_argument("question", nargs="?")
     question.completer = _questions  # type: ignore[attr-defined] # argcomplete's own way
-    ask.add_argument("--settings", action="store_true", help="list the question's settings")
-    ask.add_argument("--json", action="store_true", help="headline, numbers, settings and link as JSON")
-    ask.add_argument("--table", action="store_true", help="a dozen rows of the curves")
-    ask.add_argument("--script", action="store_true", help="the Python script that makes the chart")
-    ask.add_argument("--csv", type=Path, metavar="FILE", help="write all points")
-    ask.add_argument("--html", type=Path, metavar="FILE", help="write a page whose sliders move, without a server")
+    ask.add_argument("--settings", action="store_true", help="list the settings of the question")
+    ask.add_argument("--json", action="store_true", help="print headline, numbers, settings and link as JSON")
+    ask.add_argument("--table", action="store_true", help="print twelve rows of the curves")
+    ask.add_argument("--script", action="store_true", help="print the Python script that makes the chart")
+    ask.add_argument("--csv", type=Path, metavar="FILE", help="write all points as CSV")
+    ask.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a web page with working sliders, which needs no server"
+    )
     ask.add_argument("--png", type=Path, metavar="FILE", help="write the chart as an image (needs kaleido)")
     app = commands.add_parser(
         "app",
         help="open the app in a browser",
-        description="Open the app in a browser. Other accounts of this machine are refused.",
-        epilog="DPVIZ_TOKEN=… asks everybody for that token, once: http://localhost:8501/?token=…",
+        description="Open the app in a browser. Other accounts of this machine cannot use it.",
+        epilog="With DPVIZ_TOKEN=… set, every browser needs that token once: http://localhost:8501/?token=…",
         allow_abbrev=False,
     )
-    app.add_argument("--port", default="8501", help="where it listens, on this machine only (8501)")
+    app.add_argument("--port", default="8501", help="the port, which only this machine can reach (default 8501)")
     return parser
 
 
 def _numbers(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
     kinds = "; ".join(f"{key}: {kind.title}" for key, kind in KINDS.items())
-    command.add_argument("--mechanism", choices=KINDS, default=next(iter(KINDS)), help=f"what a step is. {kinds}")
-    help_ = f"the accountant ({Tight.name}, the least ε that is proven)"
+    command.add_argument(
+        "--mechanism", choices=KINDS, default=next(iter(KINDS)), help=f"the mechanism of a step. {kinds}"
+    )
+    help_ = f"the accountant (default {Tight.name}: numerical (PLD), the smallest proven ε)"
     command.add_argument("--method", choices=dpviz.METHODS, default=Tight.name, help=help_)
-    command.add_argument("--json", action="store_true", help="the answer as JSON")
-    command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an accountant's option")
+    command.add_argument("--json", action="store_true", help="print the answer as JSON")
+    command.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the accountant"
+    )
     for name in names:
         command.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar="NUMBER", help=NUMBERS[name])
 

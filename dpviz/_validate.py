@@ -130,10 +130,12 @@ def whole_orders(value: Any, name: str = "orders") -> Array:
 def all_but_one(unknown: str, given: dict[str, Any], fewest_steps: int = 0) -> dict[str, float]:
     """The numbers that are `given` beside the unknown, which is left out, each checked for what its name means."""
     if given[unknown] is not None:
-        raise ValueError(f"Expected {unknown}={given[unknown]!r} to be left out: it is what is solved for.")
+        raise ValueError(
+            f"Expected {unknown}={given[unknown]!r} to be left out, because it is the unknown. Give the other three."
+        )
     missing = [name for name, value in given.items() if value is None and name != unknown]
     if missing:
-        raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} is solved for.")
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} may be left out.")
     return {
         name: float(whole(fewest_steps, steps=value)) if name == "steps" else number(**{name: value})
         for name, value in given.items()
@@ -149,7 +151,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 def scalar(name: str, numbers: Array) -> float:
     if numbers.ndim:
-        raise ValueError(f"Expected {name} to be one number, found an array of shape {numbers.shape}.")
+        raise ValueError(f"Expected {name} to be one number, found an array of shape {numbers.shape}. Give one value.")
     return float(numbers)
 
 

@@ -118,9 +118,10 @@ def table() -> str:
     lines = [
         "## Coverage of the Bayesian bound",
         "",
-        f"Share of {TRIALS} seeded samples of m distances whose cost T·ĉ(λ, T) is below the true one (T = {STEPS}, "
-        f"q = {RATE:g}, σ = {NOISE_STD:g} C, λ = {ORDER}; truth exact or summed from below): the asymptotic estimate "
-        "of Triastcyn & Faltings 2020, Eq. 14, and the certified bound; in brackets the bound's median ÷ truth.",
+        f"Share of {TRIALS} seeded samples of m distances whose cost T·ĉ(λ, T) is below the true cost (T = {STEPS}, "
+        f"q = {RATE:g}, σ = {NOISE_STD:g} C, λ = {ORDER}; the true cost is exact or a sum from below). Printed: the "
+        "asymptotic estimate of Triastcyn & Faltings 2020, Eq. 14. Certified: the certified bound, with the median of "
+        "bound ÷ true cost in brackets.",
         "",
         head + " |",
         "|---|---|" + "---|" * (2 * len(FAILURES)),
@@ -137,8 +138,8 @@ def table() -> str:
     runs = ", ".join(f"{_percent(_run_shares(failure, rng))} at γ = {failure:g}" for failure in FAILURES)
     lines += [
         "",
-        "Bounds of whole runs (all steps' distances together, read after every step; distances react to what was seen, "
-        f"any of {len(ORDERS)} orders): too low in {runs} of 300 simulated runs of 30 steps.",
+        "Bounds of whole runs (distances of all steps together, read after every step; distances depend on earlier "
+        f"results; {len(ORDERS)} orders): too low in {runs} of 300 simulated runs of 30 steps.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -133,9 +133,9 @@ def table(faults: Sequence[Fault] = FAULTS) -> str:
         [
             "## Planted faults",
             "",
-            f"{len(results) - results.count('')} of {len(results)} were caught: each was planted alone into a copy "
-            "of the code, and the test named beside it, which passes without it, was run; the whole suite, where that "
-            "test missed it.",
+            f"{len(results) - results.count('')} of {len(results)} were caught. Each fault was planted alone into "
+            "a copy of the code. The test in the same row, which passes without the fault, was run; if it missed the "
+            "fault, the whole suite was run.",
             "",
             "| fault | file | test | |",
             "|---|---|---|---|",

@@ -136,9 +136,9 @@ def table() -> str:
         body = "\n".join(rows())
     return (
         "## Length of what one example adds to the clipped sum, ÷ C\n\n"
-        f"The longest of {EXAMPLES} examples, each a batch of its own, its clipped single-precision sum measured in "
-        "double precision; above 1 the noise is too small for the ε that is told. Opacus' ghost clipping takes its "
-        "norms from the same products in single precision, and refuses a layer that is used twice.\n\n"
+        f"The longest of {EXAMPLES} examples. Each is a separate batch, whose clipped single-precision sum is measured "
+        "in double precision. Above 1, the noise is too small for the stated ε. Opacus' ghost clipping computes its "
+        "norms from the same products in single precision and refuses a layer that is used twice.\n\n"
         "| case | dpviz | Opacus ghost clipping |\n|---|---|---|\n"
         f"{body}\n"
     )

@@ -74,13 +74,13 @@ def table() -> str:
     usual, tiny, beyond = _widths(settings)
     above, apart = _inverse_failures(settings[:INVERSES])
     missed = _missed(generator)
-    return f"""## Tight intervals
+    return f"""## Numerical (PLD) intervals
 
 {SETTINGS} random settings (seed {SEED}; σ 0.4 to 60, q 1e-6 to 0.5, T 2 to 10⁸, δ 1e-40 to 1e-3, {len(tiny)} of them
-below 1e-12; {beyond} with ε > {LARGEST_EPSILON:g}, where no width is promised); widths are measured in what is
-promised, the larger of 1 % of ε and 0.005.
+below 1e-12; {beyond} with ε > {LARGEST_EPSILON:g}, where no width is promised). The promised width is the
+larger of 1 % of ε and 0.005; widths are given relative to it.
 
-| what | found |
+| quantity | value |
 |---|---|
 | worst width ÷ promise, δ ≥ 1e-12 | {max(usual):.2f} |
 | worst width ÷ promise, δ < 1e-12 | {max(tiny):.2f} |

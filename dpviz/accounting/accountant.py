@@ -122,7 +122,9 @@ class Accountant(ABC):
                 raise ValueError(f"Expected a mechanism that {self.name!r} knows, found {mechanism.text}: {reason}")
         if len({mechanism.adjacency for mechanism in mechanisms}) > 1:
             both = " and ".join(sorted({str(mechanism.adjacency) for mechanism in mechanisms}))
-            raise ValueError(f"Expected steps with one adjacency, found {both}: they promise different things.")
+            raise ValueError(
+                f"Expected steps with one adjacency, found {both}: their guarantees differ. Keep one account for each."
+            )
 
     def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
         """Its formula with the numbers of `steps` equal steps at δ, as LaTeX."""

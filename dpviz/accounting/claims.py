@@ -25,15 +25,15 @@ Covers = Literal["plan", "any_end", "adaptive", "nothing"]
 NAMES = PROVERS | {filter.NAME: "filter's budget", "": "nothing"}
 SHORT = {  # what it covers, after the accountant's name
     "plan": "whole plan",
-    "any_end": "wherever it ends",
-    "adaptive": "whatever is decided",
+    "any_end": "valid at any stop",
+    "adaptive": "valid with adaptive steps",
     "nothing": "",
 }
 DEMONSTRATION = "Demonstration: its noise can be replayed"
 _COVERAGE = {
-    "plan": "everything was fixed in advance: it holds wherever the run ends, up to step {steps}",
+    "plan": "everything was fixed in advance; it holds wherever the run ends, up to step {steps}",
     "any_end": "it holds whenever and for whatever reason the run ended",
-    "adaptive": "it holds whatever was decided during the run, and wherever it ends",
+    "adaptive": "it holds for all decisions during the run, and wherever it ends",
     "nothing": "nothing is claimed",
 }
 
@@ -89,7 +89,7 @@ class Claim:
 
     def as_demonstration(self) -> Self:
         """No claim, because batches and noise came from a seed that is kept; this one is what could be claimed else."""
-        reason = "its noise can be replayed from its seed, so that it protects nobody"
+        reason = "its noise can be replayed from its seed, so it protects nobody"
         return replace(self.nothing(reason, self.delta), with_secret_noise=self)
 
     @property
@@ -164,7 +164,7 @@ class Claim:
             given = ((name, value) for name, value in stored.items() if value is not None or name in _NEVER_NONE)
             values = {name: _READ[name](value) for name, value in given}
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Expected the numbers of a claim, {error}.") from None
+            raise ValueError(f"Expected a claim with numbers: {error}.") from None
         try:
             return cls(**({"epsilon": math.inf} if "epsilon" in stored else {}) | values)
         except TypeError as error:

@@ -166,9 +166,9 @@ def _check_step(noise_multiplier: object, sample_rate: object, mechanism: Mechan
     """A step is σ and q, or a mechanism."""
     for name, value in (("noise_multiplier", noise_multiplier), ("sample_rate", sample_rate)):
         if mechanism is not None and value is not None:
-            raise ValueError(f"Expected no {name}={value!r} beside a mechanism, which has its own.")
+            raise ValueError(f"Expected no {name}={value!r} with a mechanism, which has its own value. Leave it out.")
         if mechanism is None and value is None:
-            raise ValueError(f"Expected {name}=None to be a number, or a mechanism in place of σ and q.")
+            raise ValueError(f"Expected {name}=None to be a number. Give σ and q, or a mechanism.")
 
 
 def one_mechanism(noise_multiplier: Any, sample_rate: Any, mechanism: Mechanism | None) -> Mechanism:

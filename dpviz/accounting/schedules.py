@@ -85,7 +85,7 @@ def checked(step_sizes: Any, steps: int | None = None) -> Schedule:
         return step_sizes
     if callable(step_sizes):
         if steps is None:
-            raise ValueError("Expected steps beside a function of t: how many steps it is asked for.")
+            raise ValueError("Expected steps with a function of t: the number of steps to account for.")
         count = float(_validate.whole(1, steps=steps))
         if count > LARGEST_LIST:
             raise ValueError(f"Expected steps={count:.0f} <= {LARGEST_LIST} for a function; use a PowerSchedule.")

@@ -178,10 +178,9 @@ class _Problem:
         floor = max(float(epsilon_per_order(none, orders, np.asarray(delta), self.method.conversion).min()), 0.0)
         if floor > 0.0 and self.target <= floor:
             raise NoAnswer(
-                f"Expected target_epsilon={self.target:.12g} > {floor:.6g}, what method {self.method.name!r} with "
-                f"orders up to {orders[-1]:.6g} charges at delta={delta:.12g} for doing nothing, about "
-                "ln(1/δ)/(α_max − 1): "
-                "raise target_epsilon or delta, or try larger orders.",
+                f"Expected target_epsilon={self.target:.12g} > {floor:.6g}, the smallest ε of method "
+                f"{self.method.name!r} with orders up to {orders[-1]:.6g} at delta={delta:.12g}, even without any step "
+                "(about ln(1/δ)/(α_max − 1)): raise target_epsilon or delta, or use larger orders.",
                 f"orders up to α = {orders[-1]:.4g} give at least ε = {floor:.3g} at this δ, even for no step at all",
             )
 
@@ -189,8 +188,8 @@ class _Problem:
         reason = self.bound(name, value).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
         return NoAnswer(
-            f"Expected target_epsilon={self.target:.12g} to be within reach of method {self.method.name!r}: "
-            f"no {words} will do at {given}. {reason or 'Raise target_epsilon.'}",
+            f"Expected a target_epsilon that method {self.method.name!r} can reach, found {self.target:.12g}: "
+            f"no {words} suffices at {given}. {reason or 'Raise target_epsilon.'}",
             reason,
         )
 

@@ -306,7 +306,7 @@ def alt_text(
         sentence += f"; {top.name} ends highest at {numbers.epsilon(y_top)}"
     for y_other, other, _ in here:
         if other.family == bayesian.NAME and other not in (line, top):
-            sentence += f"; {other.name} (a weaker promise) ends at {numbers.epsilon(y_other)}"
+            sentence += f"; {other.name} (a weaker guarantee) ends at {numbers.epsilon(y_other)}"
     if len(ends) > 2:
         sentence += f"; {len(ends)} curves"
     if pinned := len(lines) - len(unfaded):

@@ -43,7 +43,9 @@ class Experiment:
     def __post_init__(self) -> None:
         for name in (self.key, *self.arms):
             if not _NAME.fullmatch(name):
-                raise ValueError(f"Expected {name!r} to be small letters, digits and _: it names a file.")
+                raise ValueError(
+                    f"Expected {name!r} to consist of small letters, digits and _, because it names a file."
+                )
         if not self.arms or len(set(self.seeds)) != len(self.seeds) or not self.seeds:
             raise ValueError(
                 f"Expected arms and different seeds of {self.key!r}, found {len(self.arms)}, {self.seeds}."

@@ -147,5 +147,5 @@ def recorded(key: str) -> ExperimentRecord:
     """
     file = folder() / f"{key}.json"
     if not file.exists():
-        raise ValueError(f"Expected a record of {key!r}, found none: '{COMMAND}' makes it.")
+        raise ValueError(f"Expected a record of {key!r}, found none: run '{COMMAND}' to create it.")
     return ExperimentRecord.from_text(file.read_text(encoding="utf-8"))

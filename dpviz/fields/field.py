@@ -57,7 +57,7 @@ class Field(Generic[V]):
     def accept(self, value: object) -> V:
         """`value` from Python, or as text; ValueError says what is wrong and what would do."""
         if not isinstance(value, str):
-            raise ValueError(f"{self.label}: {value!r:.40} is no text.")
+            raise ValueError(f"{self.label}: {value!r:.40} is not a text.")
         return self.parse(value)
 
     def nearest(self, text: str) -> V:
@@ -150,7 +150,7 @@ class Number(Field[float]):
         if too_low or too_high or math.isinf(value):
             raise ValueError(f"{self.label}: {value:.12g} is outside {self.legal}; try {self.example}.")
         if self.whole and value != math.floor(value):
-            raise ValueError(f"{self.label}: {value:.12g} is not whole; try {math.floor(value) or 1:.0f}.")
+            raise ValueError(f"{self.label}: {value:.12g} is not a whole number; try {math.floor(value) or 1:.0f}.")
         return float(value) + 0.0  # −0 becomes 0
 
     @property
@@ -223,7 +223,7 @@ class Choice(Field[str]):
 
     def parse(self, text: str) -> str:
         if text not in self.options:
-            raise ValueError(f"{self.label}: “{text[:40]}” is none of {_listed(self.options)}.")
+            raise ValueError(f"{self.label}: “{text[:40]}” is not one of {_listed(self.options)}.")
         return text
 
     def accept(self, value: object) -> str:
@@ -251,14 +251,14 @@ class Several(Field[tuple[str, ...]]):
         names = tuple(part for part in text.split(".") if part)
         for part in names:
             if part not in self.options:
-                raise ValueError(f"{self.label}: “{part[:40]}” is none of {_listed(self.options)}.")
+                raise ValueError(f"{self.label}: “{part[:40]}” is not one of {_listed(self.options)}.")
         return tuple(key for key in self.options if key in names)
 
     def accept(self, value: object) -> tuple[str, ...]:
         try:
             return self.parse(value if isinstance(value, str) else ".".join(value))  # type: ignore[arg-type]
         except TypeError:
-            raise ValueError(f"{self.label}: {value!r:.40} is no list of {_listed(self.options)}.") from None
+            raise ValueError(f"{self.label}: {value!r:.40} is not a list of {_listed(self.options)}.") from None
 
     def write(self, value: tuple[str, ...]) -> str:
         return ".".join(value)

@@ -92,6 +92,7 @@ def _parameters(family: str, shape: Any, scale: Any) -> tuple[float, float]:
     form = _validate.number(shape=shape)
     if family == "lognormal" and form > 20.0:
         raise ValueError(
-            f"Expected shape={form:.12g} <= 20 for log-normal norms: larger ones leave the range of floats."
+            f"Expected shape={form:.12g} <= 20 for log-normal norms: larger values exceed the range of "
+            "floating-point numbers."
         )
     return form, size

@@ -75,7 +75,7 @@ def solve_law(
     floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
     if unknown != "delta_mu" and target < floor and known.get("sample_rate", 1.0) > 0.0:
         raise NoAnswer(
-            f"Expected target_epsilon={target:.12g} > {floor:.6g}, what the largest order charges for doing nothing: "
+            f"Expected target_epsilon={target:.12g} > {floor:.6g}, the ε of the largest order even without any step: "
             "raise target_epsilon or delta_mu, or take Definition 2.",
             f"the largest order gives at least ε_μ = {floor:.3g} at this δ_μ, even for no step at all",
         )
@@ -102,7 +102,7 @@ def solve_law(
     else:
         answer = _least_delta(gap, fits, start)
     if answer is None:
-        raise NoAnswer(f"Expected a target_epsilon within reach: no {unknown} will do here. Raise target_epsilon.")
+        raise NoAnswer(f"Expected a target_epsilon that can be reached: no {unknown} suffices. Raise target_epsilon.")
     return answer
 
 

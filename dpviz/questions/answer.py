@@ -25,7 +25,7 @@ class Pending(Enum):
     PENDING = LATER
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise TypeError(f"Expected a number: this one is {LATER}, and nothing follows from it yet.")
+        raise TypeError(f"Expected a number: this one is {LATER}. Wait for it before computing with it.")
 
     __bool__ = __eq__ = __ne__ = __str__ = __format__ = _refuse  # type: ignore[assignment]
     __hash__ = Enum.__hash__

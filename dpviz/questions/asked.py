@@ -159,7 +159,7 @@ def _whole(given: Any, setting: Setting | None) -> bool:
 
 def _question(key: str) -> Question[Any]:
     if key not in QUESTIONS:
-        raise ValueError(f"Question {key!r} is none of {', '.join(QUESTIONS)}.")
+        raise ValueError(f"Question {key!r} does not exist; choose one of {', '.join(QUESTIONS)}.")
     return QUESTIONS[key]
 
 

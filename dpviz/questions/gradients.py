@@ -41,7 +41,7 @@ class Vectors(Gradients):
         if self.vectors * self.dimensions > MOST_COORDINATES:
             raise ValueError(
                 f"Vectors × dimensions = {self.vectors * self.dimensions:,} is more than {MOST_COORDINATES:,}, which "
-                "would take longer than a page should: take fewer of either."
+                "would take too long on a page: take fewer of either."
             )
         return weibull_vectors(
             vectors=self.vectors, dimensions=self.dimensions, shape=self.shape, seed=self.seed, pairing=self.pairing
@@ -69,7 +69,7 @@ class Law(Gradients):
     shape: float
 
     def make(self) -> GradientSample:
-        raise NoSample("a known distribution is no sample.")
+        raise NoSample("a known distribution is not a sample. Choose measured or drawn gradients.")
 
     def clip(self, quantile: float) -> dict[str, Any]:
         """The clipped distribution as the library's keywords."""

@@ -63,7 +63,7 @@ class Handout:
             text = self._page(most, made)
             if len(text.encode()) <= MOST_BYTES:
                 return text
-        raise ValueError("This page would be larger than 5 MB: show fewer curves, or unpin some.")
+        raise ValueError("The page would be larger than 5 MB: show fewer curves, or remove pins.")
 
     def _page(self, most: int, made: dict[tuple[str, float], dict[str, Any] | None]) -> str:
         packer = Packer()

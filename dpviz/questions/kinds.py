@@ -31,7 +31,7 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
         ValueError: no page offers it.
     """
     if type(mechanism) is not KINDS.get(mechanism.kind):
-        raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no link shows it.")
+        raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no page offers it.")
     own = {name: field for name, field in PARAMETERS.items() if name in mechanism.parameters()}
     return {KIND.key: mechanism.kind} | {field.key: field.write(getattr(mechanism, n)) for n, field in own.items()}
 

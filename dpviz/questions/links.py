@@ -88,7 +88,9 @@ def odd(link: Mapping[str, str]) -> list[str]:
     """What must be said of a version that there is not."""
     if (named := version(link)) in ("1", "2", TODAY):
         return []
-    return [f"Version of the link: “{named[:40]}” is none of 1, 2, {TODAY}. It was read as {TODAY}, the newest."]
+    return [
+        f"Version of the link: “{named[:40]}” is not 1, 2 or {TODAY}. The link was read as version {TODAY}, the newest."
+    ]
 
 
 def _shared(texts: Mapping[str, str], fields: Iterable[Field[Any]]) -> dict[str, str]:

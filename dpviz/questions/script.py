@@ -78,5 +78,5 @@ def _whole(keyword: str, value: Any) -> str:
     """The argument of a value that no field says."""
     parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else [value]
     if not is_dataclass(value) or {type(part) for part in parts} - {str, int, float, bool, type(None)}:
-        raise ValueError(f"No script can write {keyword}={value!r:.60}: only this program knows it.")
+        raise ValueError(f"No script can write {keyword}={value!r:.60}: it exists only in this program.")
     return f"{keyword}={value!r}," + "  # name: the path of your file" * isinstance(value, File)

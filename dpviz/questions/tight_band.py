@@ -106,7 +106,9 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
         reasons.append(tight.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
-        reasons.append(f"Not computed from step {first} on, where ε exceeds 500 and guarantees almost nothing.")
+        reasons.append(
+            f"The interval is not computed from step {first} on, where ε exceeds 500 and guarantees almost nothing."
+        )
     return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 

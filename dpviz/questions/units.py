@@ -111,12 +111,12 @@ def suggested(size: Number, get: Reader) -> Noted:
     """δ with choices made of the size of the data set."""
     n, delta = get(size), get(DELTA)
     choices = {"1/N": 1 / n, "1/(10 N)": 1 / (10 * n), "1/N^1.1": n**-1.1}
-    why = "Well below 1/N: to publish one random person's record is (0, 1/N)-private."
+    why = "Choose δ well below 1/N: publishing the record of one random person is (0, 1/N)-private."
     note = ""
     if delta > 1 / n:
         note = (
-            f"δ is above 1/N = {numbers.delta(1 / n)}: to publish one random person's record would keep this promise. "
-            "Choose it well below."
+            f"δ is above 1/N = {numbers.delta(1 / n)}: publishing the record of one random person would satisfy "
+            "it. Choose a much smaller value."
         )
     offers = {name: DELTA.write(value) for name, value in choices.items() if value < 1}
     return Noted(DELTA, note, why, offers, size)

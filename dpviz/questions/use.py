@@ -98,12 +98,12 @@ def solved(composed: Composed, key: str, amplification: str, unknown: str, value
     if unknown == "steps" and not 0 < value < MOST_STEPS:
         raise ValueError("Any number of steps will do." if value > 0 else "One step alone costs more than the target.")
     if unknown == "noise_multiplier" and not value > 0.0:
-        raise ValueError("No noise is needed: nothing is released, or δ promises nothing.")
+        raise ValueError("No noise is needed: nothing is released, or δ guarantees nothing.")
     if unknown in ("sample_rate", "delta") and not 0.0 < value < 1.0 + (unknown == "sample_rate"):
-        raise ValueError(f"{SYMBOLS[unknown]} = {numbers.delta(value)} is no setting of a training.")
+        raise ValueError(f"{SYMBOLS[unknown]} = {numbers.delta(value)} cannot be used in a training.")
     four = dict(composed.known(unknown)) | {unknown: safe(unknown, value)}
     if not four["delta"] < 1.0:
-        raise ValueError("δ = 1 promises nothing.")
+        raise ValueError("δ = 1 guarantees nothing: choose a smaller δ or add noise.")
     return checked(
         Plan(
             four["noise_multiplier"], four["sample_rate"], int(four["steps"]), four["delta"], key, amplification,
@@ -119,9 +119,9 @@ def checked(plan: Plan) -> Plan:
         ValueError: nothing can be trained with it, or nothing promised; says why.
     """
     if plan.sample_rate == 0.0:
-        raise ValueError("q = 0: no example ever joins a batch, and nothing is trained.")
+        raise ValueError("With q = 0, no example joins a batch and nothing is trained: choose q above 0.")
     if plan.steps >= MOST_STEPS:
-        raise ValueError("No training has so many steps.")
+        raise ValueError("A training cannot have so many steps: lower the target or raise q.")
     if not math.isfinite(plan.epsilon):
         raise ValueError(f"{plan.name} proves no finite ε here: add noise.")
     return plan

@@ -80,9 +80,9 @@ def has_gap(events: Sequence[Event]) -> bool:
     return [event.seq for event in events] != list(range(len(events)))
 
 
-UNKNOWN = "its settings are not those of this version"
-GAP = "Events of this run are missing, so that its whole plan is claimed, whatever the others say."
-NO_BEGINNING = "its first event is missing, and with it the number of its examples"
+UNKNOWN = "its settings belong to another version"
+GAP = "Events of this run are missing, so its whole plan is claimed."
+NO_BEGINNING = "its first event, which states the number of its examples, is missing"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 
@@ -155,7 +155,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         examples = _examples(settings, started)
         if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
-            claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings, examples)))
+            claim = _of(settings, Claim.nothing("it had no budget", settings.delta, conditions(settings, examples)))
             return claim if gap else claim.if_it_ended(odometer=odometer, step=step)
         ended = str(record.summary.get("reason", ""))
         if gap:
@@ -390,5 +390,5 @@ def _unbounded(settings: RunSettings) -> str:
     if not settings.private:
         return WITHOUT_NOISE
     if settings.adaptive:
-        return "its policy chose its steps by what it saw, so that they are not known ahead"
+        return "its policy chose its steps from intermediate results, so they were not fixed in advance"
     return ""

@@ -19,7 +19,7 @@ RETRY = 1.0
 PATIENCE = 3.0
 V = TypeVar("V")
 DIED_TWICE = "its worker process died twice (out of memory, or killed)"
-HELD = "What runs waits until it can be recorded, then it goes on."
+HELD = "Runs wait until they can be recorded and then continue."
 
 
 def read_batch(text: str) -> Delivery:

@@ -139,7 +139,9 @@ class _Record:
         """
         done, mechanism = self._training.done, self._training.mechanism
         if self._ended:
-            raise RuntimeError(f"Expected no step after the record of this training ended, at step {done}: begin anew.")
+            raise RuntimeError(
+                f"Expected no step after the record of this training ended, at step {done}: start a new training."
+            )
         if done < self._through:
             return
         self._tell()

@@ -151,7 +151,7 @@ class Sender:
     def _refuse(self, since: float, error: Exception) -> None:
         if time.monotonic() - since > self._patience:
             raise NotRecorded(
-                f"What this run gives away could not be recorded for {self._patience:g} s: it does not go on. {error}"
+                f"The steps of this run could not be recorded for {self._patience:g} s, so it was stopped. {error}"
             ) from error
 
     def close(self) -> None:

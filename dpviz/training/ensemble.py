@@ -68,7 +68,9 @@ def teacher_answers(teachers: int) -> Labels:
     """What each teacher says of each query: (teachers, queries)."""
     data = digits()
     if not 1 <= teachers <= len(data.private):
-        raise ValueError(f"Expected teachers={teachers} in [1, {len(data.private)}]: each has a digit at least.")
+        raise ValueError(
+            f"Expected teachers={teachers} in [1, {len(data.private)}]: each teacher needs at least one digit."
+        )
     answers = []
     parts = np.array_split(np.arange(len(data.private)), teachers)
     with task("training", "teachers", teachers):

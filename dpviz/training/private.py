@@ -153,7 +153,9 @@ class PrivateTraining(Iterator[Step]):
         self.examples = len(self._data)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
-            raise ValueError("Expected batch_size to be a number, found None, and no loader that has one.")
+            raise ValueError(
+                "Expected batch_size to be a number, found None and no loader with a batch size: give one."
+            )
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,

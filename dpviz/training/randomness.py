@@ -39,7 +39,7 @@ def randomness(seed: int, *, secure: bool, device: torch.device) -> Randomness:
         )
     else:
         noise_seed = int(noise.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        words = f"seed {seed}: whoever knows it can replay the noise, which protects nobody then"
+        words = f"seed {seed}: anyone who knows it can replay the noise, which then protects nobody"
     views = np.random.default_rng(batches.spawn(1)[0])
     generator = torch.Generator(device=device)
     generator.manual_seed(noise_seed)

@@ -197,7 +197,7 @@ def csv(question: Question[Any], answer: Answer[Any]) -> bytes:
 
 # --- an experiment run again ------------------------------------------------------------------------------------------
 
-NAMED = {"epsilon": "ε that secret noise would let it claim"}
+NAMED = {"epsilon": "ε that it could claim with secret noise"}
 TARGET = "dpviz.experiments.catalogue:again"
 
 
@@ -216,7 +216,7 @@ def rerun(key: str) -> None:
         width="stretch",
     )
     [before] = [trial for trial in record.of(arm) if trial.seed == seed]
-    took = f"It took {before.seconds:.0f} s of computing when it was recorded ({before.device}, {before.date})."
+    took = f"It took {before.seconds:.0f} s when it was recorded ({before.device}, {before.date})."
     st.html(f'<div class="dpviz-quiet">{escape(took)}</div>')
     if st.session_state.get(Keys.RERUN) != (key, arm, seed):
         return
@@ -224,7 +224,7 @@ def rerun(key: str) -> None:
     try:
         trial: Trial = measuring.result(Request((Keys.RERUN, key, arm, seed), TARGET, asked))
     except NoSample as why:
-        words = "It runs now: how far it is stands at the top of the page." if why.coming else str(why)
+        words = "The run has started. The top of the page shows its progress." if why.coming else str(why)
         st.html(noted(Note(words, "note" if why.coming else "problem")))
         return
     st.html(noted(Note(verdict(before.found, trial.found))))
@@ -235,7 +235,7 @@ def verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Whether the same came out."""
     other = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if not other:
-        return "The same came out, to the last digit."
+        return "The result is the same to the last digit."
     return (
         f"Recorded and made here differ in {', '.join(name.replace('_', ' ') for name in other)}. Another processor or "
         "another PyTorch rounds otherwise, and from there on runs go their own ways; seeds differ as much."

@@ -49,7 +49,7 @@ OPENING = (
 # What people come for: name, what it leads to, icon, page and the question there.
 DOORS = (
     ("See", "what each step costs", ":material/visibility:", "compose", None),
-    ("Choose noise", "for the privacy that I need", ":material/tune:", "noise", None),
+    ("Choose noise", "for the privacy that you need", ":material/tune:", "noise", None),
     ("Train", "a small model privately", ":material/play_circle:", "train", None),
     ("Check a claim", "of a paper or a program", ":material/fact_check:", "papers", {"pview": "check"}),
 )
@@ -193,7 +193,7 @@ def _go(number: str) -> None:
 
 ABOUT = {
     "train": (
-        "Train: what does a private run learn, and cost?",
+        "Train: what does a private run learn, and what does it cost?",
         "Small models on real data in about a minute, with every accountant's ε live; pause, step, stop.",
     ),
     "runs": (

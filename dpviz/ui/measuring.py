@@ -110,7 +110,7 @@ def _follow(measurement: Measurement, bar: Any) -> bool:
     shown = ""
     while not measurement.over:
         before = measurements().before(measurement)
-        words = f"Other measurements go first: {before}." if before else measurement.words
+        words = f"Other measurements run first: {before}." if before else measurement.words
         if words != shown:
             bar.progress(measurement.share or 0.0, text=words)
             shown = words

@@ -49,7 +49,7 @@ def blocks() -> None:
     most = f"Spends these steps, if the filter lets them pass. At most {MOST_BLOCKS} blocks."
     for place, label, icon, act, enabled, help in (
         (first, "Add block", "add", partial(_add, block), len(spent) < MOST_BLOCKS, most),
-        (second, "Undo", "undo", partial(_remove, len(spent) - 1), bool(spent), "Takes the last block back."),
+        (second, "Undo", "undo", partial(_remove, len(spent) - 1), bool(spent), "Removes the last block."),
     ):
         icon = f":material/{icon}:"
         place.button(label, on_click=act, disabled=not enabled, help=help, icon=icon, width="stretch")

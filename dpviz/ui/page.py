@@ -192,7 +192,7 @@ def _presets(offered: tuple[Preset, ...]) -> None:
         format_func=lambda k: names.get(k, "– a paper's setting –"),
         key=key,
         on_change=history.choose_preset,
-        help="Settings of published figures; what the paper printed is drawn as diamonds.",
+        help="Settings of published figures. Diamonds are printed values.",
     )
     named = history.preset()
     if named is not None and named.key in names:

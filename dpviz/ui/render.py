@@ -127,7 +127,7 @@ def _headline(shown: Page, question: Question[Any]) -> None:
         parts = joined(shown.key, question, compute(question, state.get))
         page.headline(*explained(question.headline(parts.answer)))
     except ValueError:
-        page.headline("These settings allow no result.")
+        page.headline("There is no result for these settings.")
     except Exception:  # said where the chart would stand
         return
 
@@ -160,7 +160,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
     strip = "" if present.presenting() else words["strip"]
     st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
     if parts.failed:
-        page.note("A part of this result could not be computed: it stands here without that part.", "problem")
+        page.note("A part of this result could not be computed. The rest is shown.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(parts.failed,))
     return parts.answer
 

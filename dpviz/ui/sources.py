@@ -18,7 +18,7 @@ from dpviz.ui import measuring
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
 
-STILL_TO_MEASURE = "This has to be measured: let go, and it begins."
+STILL_TO_MEASURE = "This has to be measured. Release the slider to start."
 _UPLOAD_MEMORY = 64 * 2**20  # bytes of results that are kept with an upload
 
 

@@ -183,7 +183,7 @@ def test_a_program_that_differs_in_one_place_has_no_flat_verdict(old: str, new: 
 
 def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
     code = read("make_private(noise_multiplier=5.0)\nbatch_size = 64\nmake_private(noise_multiplier=0.6)")
-    assert "σ: 5 (line 1), 0.6 (line 3). Enter the value of the claim's training." in code.sentences
+    assert "σ: 5 (line 1), 0.6 (line 3). Enter the value" in code.sentences
     assert any(sentence.startswith("several private engines: lines 1, 3.") for sentence in code.sentences)
     said = CHECK.headline(asked(CHECK, **code.texts()))
     assert said.startswith("The claim <b>cannot be")

@@ -267,7 +267,7 @@ LANGEVIN = TINY.with_(method="dp_sgld", learning_rate=0.1, max_grad_norm=1.0, st
     ("settings", "why"),
     [
         (TINY.with_(method="sgd"), "it was trained without noise"),
-        (ADAPTIVE, "its policy chose its steps by what it saw"),
+        (ADAPTIVE, "its policy chose its steps from intermediate results"),
         (LANGEVIN, "70 steps with a noise of their own"),
     ],
 )
@@ -276,7 +276,7 @@ def test_what_cannot_be_added_up_says_why(engine: Engine, weights: Path, setting
     start = claims.start_of(first.id, engine.store, engine.weights)
     assert why in start.origins[0].unbounded
     assert start.origins[0].mechanisms == ()
-    with pytest.raises(ValueError, match="learned from the same data"):
+    with pytest.raises(ValueError, match="used the same data"):
         TINY.with_(start_from=start.weights, origins=start.origins).check()
     TINY.with_(data="adult", start_from=start.weights, origins=start.origins).check()
 

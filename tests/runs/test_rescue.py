@@ -57,7 +57,7 @@ def is_true(store: Store, made: Made) -> int:
             whole += 1
         else:
             assert (record.state, events, record.summary) == ("lost", [], {})
-            assert "what it gave away is not known" in record.reason
+            assert "its privacy loss is unknown" in record.reason
     assert store.file.fetch("PRAGMA integrity_check") == [("ok",)]
     return whole
 
@@ -359,7 +359,7 @@ class TestBackup:
         assert {run.id for run in again.runs()} == {going, waiting}
         for record in again.runs():
             assert (record.state, record.summary, again.events(record.id)) == ("lost", {}, [])
-            assert "not known" in record.reason
+            assert "unknown" in record.reason
 
     def test_a_damaged_file_replaces_no_backup(self, path: Path, made: Made) -> None:
         good = backup_of(path).read_bytes()

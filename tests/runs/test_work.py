@@ -97,7 +97,7 @@ class TestSender:
 
         ways: dict[str, Any] = {"send": lambda rows: None, "confirm": lambda charge: None} | {broken: fails}
         sender = Sender(**ways, patience=0.05)
-        with pytest.raises(NotRecorded, match="could not be recorded for 0.05 s: it does not go on. no route to it"):
+        with pytest.raises(NotRecorded, match="could not be recorded for 0.05 s, so it was stopped. no route to it"):
             sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
         if broken == "send":
             with pytest.raises(NotRecorded):

@@ -69,7 +69,7 @@ def swapped_layers(network, optimiser):
 # What somebody does between two steps to (network, optimiser), and the refusal.
 WRITES = {
     "plain step": (plain_step, "parameter '0.weight' as step 2 left it"),
-    "added layer": (lambda network, _: network.append(nn.Linear(3, 3)), "the modules"),
+    "added layer": (lambda network, _: network.append(nn.Linear(3, 3)), "the same modules"),
     "moved frozen": (lambda network, _: network[0].bias.data.add_(X.mean()), "parameter '0.bias' as step 2 left it"),
     "through NumPy": (through_numpy, "parameter '3.weight' as step 2 left it"),
     "written": (lambda network, _: network[3].bias.detach().copy_(X[0, :3]), "parameter '3.bias' as step 2 left it"),
@@ -81,11 +81,11 @@ OTHERS = WRITES | {
     "other memory": (other_memory, "exp_avg of its parameter"),
     "added group": (
         lambda _, optimiser: optimiser.add_param_group({"params": [nn.Parameter(torch.zeros(3))]}),
-        "the optimiser to hold the parameters that it held",
+        "the optimiser to hold the same parameters",
     ),
     "replaced parameter": (replaced_parameter, "parameter '3.weight' as it was .* replaced"),
-    "replaced layer": (lambda network, _: setattr(network, "2", nn.ReLU()), "the modules that the network was made of"),
-    "swapped layers": (swapped_layers, "the modules"),
+    "replaced layer": (lambda network, _: setattr(network, "2", nn.ReLU()), "the same modules"),
+    "swapped layers": (swapped_layers, "the same modules"),
     "unfrozen": (lambda network, _: network[0].bias.requires_grad_(True), "parameter '0.bias' as it was .* unfrozen"),
     "frozen": (lambda network, _: network[3].weight.requires_grad_(False), "parameter '3.weight' as it was .* frozen"),
     "hook before": (lambda _, optimiser: optimiser.register_step_pre_hook(lambda *_: None), "without hooks"),

@@ -112,7 +112,7 @@ def test_an_end_that_unreleased_losses_decided_is_not_claimed():
 
 def test_conditions_are_told():
     assert planned_claim(PLAIN, N).conditions == ()
-    assert "started from" in planned_claim(PLAIN.with_(start_from="x.pt"), N).conditions[0]
+    assert "optimiser state" in planned_claim(PLAIN.with_(start_from="x.pt"), N).conditions[0]
     odd = spent(PLAIN.with_(start_from="x.pt"), 100, SampledGaussian(1.9, 0.05))
     assert odd.covers == "any_end"
     assert "started from" in odd.conditions[0]

@@ -35,7 +35,7 @@ def test_three_in_a_row_claim_what_they_cost_together():
         assert last.claim.steps == 20
         earlier = [condition for condition in last.claim.conditions if "on the same data" in condition]
         assert len(earlier) == (number > 0)
-        assert any("saw none of its data" in condition for condition in last.claim.conditions)
+        assert any("did not use these data" in condition for condition in last.claim.conditions)
         alone = alone or last.claim.epsilon
     assert "this training and 2 trainings before it" in earlier[0]
     assert last.claim.epsilon > 1.5 * alone

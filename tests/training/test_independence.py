@@ -83,9 +83,9 @@ def keeping(keep):
 
 REFUSED = {
     "observer": (
-        lambda: with_(torch.ao.quantization.MinMaxObserver()), "'between' .MinMaxObserver.*writes what it knows",
+        lambda: with_(torch.ao.quantization.MinMaxObserver()), "'between' .MinMaxObserver.*writes information",
     ),
-    "written buffer": (keeping(lambda m, x: m.seen.copy_(x.detach().mean(0))), "'between' .*writes what it"),
+    "written buffer": (keeping(lambda m, x: m.seen.copy_(x.detach().mean(0))), "'between' .*writes information"),
     "buffer written past autograd": (keeping(lambda m, x: m.seen.data.copy_(x[0])), "'between' .Keeps"),
     "assigned buffer": (keeping(lambda m, x: setattr(m, "seen", x.detach())), "buffer 'seen' of layer 'between'"),
     "counter": (keeping(lambda m, x: m.calls.add_(1)), "buffer 'calls' of layer 'between'"),

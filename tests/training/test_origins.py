@@ -58,10 +58,10 @@ def test_the_same_mechanism_twice_is_one_long_run() -> None:
 
 
 TOLD: list[tuple[dict[str, Any], str]] = [
-    ({}, "nobody is in both MNIST, 10k digits, all that this ε covers, and UCI Adult"),
-    ({}, "ε ≤ 7.02 and δ = 1e-05 of its own"),
-    ({"mechanisms": (), "epsilon": None, "unbounded": "no noise"}, "without an ε, so that those data must be public"),
-    ({"replayable": True}, "can be replayed, so that those data must be public"),
+    ({}, "nobody is in both MNIST, 10k digits, the only data that this ε covers, and UCI Adult"),
+    ({}, "with its own ε ≤ 7.02 and δ = 1e-05"),
+    ({"mechanisms": (), "epsilon": None, "unbounded": "no noise"}, "without an ε, so those data must be public"),
+    ({"replayable": True}, "can be replayed, so those data must be public"),
 ]
 
 

@@ -95,7 +95,7 @@ def test_claims_grow_to_the_planned_one_and_never_pass_it():
     assert 0.99 < epsilons[-1] == found.planned.epsilon <= 1.0
     known = {"noise_multiplier": found.settings.noise_multiplier, "sample_rate": 0.1, "delta": 1e-4}
     assert found.planned.epsilon == dpviz.epsilon("tight", steps=20, **known)
-    assert any("saw none of its data" in condition for condition in found.planned.conditions)
+    assert any("did not use these data" in condition for condition in found.planned.conditions)
     assert list(found) == []
 
 

@@ -87,5 +87,5 @@ def test_a_bad_stop_is_told():
     at = open_app("home", "stop=9&sigma=-1")
     warnings = "; ".join(warning.value for warning in at.warning)
     assert "-1 is outside" in warnings
-    assert "none of 1, 2, 3, 4, 5, 6, 7, 8" in warnings
+    assert "not one of 1, 2, 3, 4, 5, 6, 7, 8" in warnings
     assert at.session_state["value.stop"] == "1"

@@ -40,7 +40,7 @@ def three(engine: Engine, events: list[Event]) -> list[RunRecord]:
 
 
 def test_an_empty_store_says_what_to_do(engine: Engine) -> None:
-    assert "No run was recorded yet" in said(open_app("runs"), "headline")[0]
+    assert "No run has been recorded yet" in said(open_app("runs"), "headline")[0]
 
 
 def test_the_table_holds_the_final_numbers_rounded_up(engine: Engine, three: list[RunRecord]) -> None:
@@ -176,11 +176,11 @@ def test_the_form_offers_own_data_explains_and_starts_them(
 def test_a_link_to_data_that_are_elsewhere_says_so(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPVIZ_DATA", raising=False)
     at = open_app("train", "t_data=own:tea")
-    assert any("tea” is none of" in warning.value for warning in at.warning)
+    assert any("tea” is not one of" in warning.value for warning in at.warning)
     for _ in range(2):
         assert at.session_state["value.t_data"] == "mnist-10k"
         put(at, "value.t_data", "own:tea")  # it was there when it was chosen
-    assert any("tea (not on this machine): its description is gone" in text for text in said(at, "problem"))
+    assert any("tea (not on this machine): its description is missing" in text for text in said(at, "problem"))
 
 
 @pytest.mark.parametrize("data", ["own:tea", "own:signs", "own:pets"])
@@ -204,13 +204,13 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     look = take(engine, here.id)
     assert DECLARED in look.claim.conditions
     assert "logistic regression, 10 parameters on Tea, 60 cups (own)" in setting_line(look)
-    assert "right on test examples" in headline(look)
+    assert "on test examples" in headline(look)
     assert "views" not in setting_line(look)
     assert " · 4 views of an image · " in setting_line(replace(look, settings=asked.with_(model="cnn", views=4)))
     monkeypatch.delenv("DPVIZ_DATA")
     there = record(engine, asked, engine.store.events(here.id), imported=True)
     look = take(engine, there.id)
-    assert any("data are not known here" in note.text for note in notes(look, ""))
+    assert any("does not know the data" in note.text for note in notes(look, ""))
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
     assert listing.table([there], {}, engine.store)["data"].tolist() == ["tea (not on this machine)"]

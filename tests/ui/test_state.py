@@ -21,7 +21,7 @@ def warnings(at):
     [
         ("sigma=0", "0 is outside"),
         ("sigma=nan", "NaN"),
-        ("steps=2.5", "2.5 is not whole"),
+        ("steps=2.5", "2.5 is not a whole number"),
         ("curves=magic", "“magic”"),
         ("v=7", "“7”"),
         ("preset=nope", "“nope”"),

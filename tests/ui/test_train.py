@@ -147,7 +147,7 @@ def test_the_form_adds_up_what_was_spent_and_starts_there(engine: Engine, finish
     headline = said(at, "headline")[0]
     assert (shown in headline, shown in before) == (True, False)
     assert "with what First <b> may have spent on the same data" in headline
-    assert any("neither the start from First <b>" in text for text in said(at, "caution"))
+    assert any("the start from First <b>, whose cost" in text for text in said(at, "caution"))
     assert not [button for button in at.button if button.label == "Open this plan in Compose"]
     assert start(at, submitted) == wanted
 
@@ -195,7 +195,7 @@ def test_the_last_layer_alone(finish: Finish, submitted: Submitted) -> None:
     ("settings", "query", "words"),
     [
         (MLP, "", "start_from='Run 1' to be of the same network, found MLP"),
-        (TINY.with_(method="sgd"), "", "learned from the same data, and it was trained without noise"),
+        (TINY.with_(method="sgd"), "", "same data, and it was trained without noise"),
         (TINY.with_(secure_noise=False), "", "and its noise can be replayed"),
         (TINY, "&t_filter_epsilon=0.2&t_noise_by=sigma", "more than what Run 1 may have spent"),
     ],
@@ -216,8 +216,8 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(finish: Finis
     form = "t_data=fashion-mnist&t_model=logistic&t_batch_size=64&t_steps=6&t_noise_by=sigma"
     alone = re.search(r"ε ≤ [\d.]+", said(open_app("train", form), "headline")[0])
     assert alone is not None
-    public = "MNIST, 10k digits, from which its start Plain learned without an ε, so that those data must be public"
-    learned = f"from which its start Digits learned at ε ≤ {private.summary['claim']['epsilon']:.2}"
+    public = "MNIST, 10k digits, the data of Plain without an ε, so those data must be public"
+    learned = f"the data of Digits with its own ε ≤ {private.summary['claim']['epsilon']:.2}"
     for run, words in ((private, learned), (plain, public)):
         at = open_app("train", f"{form}&t_start_from={run.id}")
         assert f"{alone.group()} " in said(at, "headline")[0]

@@ -85,13 +85,13 @@ class Released:
     def __init__(self, value: float, mechanism: SampledGaussian, maker: _Maker) -> None:
         if maker is not _MAKER:
             raise TypeError(
-                "Expected release() to make a Released; found one made elsewhere, of a number that nothing was "
-                "charged for."
+                "Expected release() to create a Released, found one created elsewhere: nothing was charged for its "
+                "number. Call release()."
             )
         self._value, self._mechanism = float(value), mechanism
 
     def __init_subclass__(cls) -> None:
-        raise TypeError("Expected no class below Released: release() alone makes it.")
+        raise TypeError("Expected no subclass of Released: only release() creates it.")
 
     @property
     def value(self) -> float:
@@ -145,7 +145,7 @@ def release(
         ValueError: for a mechanism that samples: the number is of all the data.
     """
     if mechanism.sample_rate != 1.0:
-        raise ValueError(f"Expected sample_rate={mechanism.sample_rate:.12g} to be 1: the number is of all the data.")
+        raise ValueError(f"Expected sample_rate={mechanism.sample_rate:.12g} to be 1: the count uses all data.")
     account.reserve(mechanism)
     noise = mechanism.noise_multiplier * float(random.standard_normal())
     account.count(mechanism)
@@ -234,11 +234,11 @@ class Policy(ABC):
             ValueError: for a count with other noise than this policy's.
         """
         if not isinstance(count, Released):
-            raise TypeError(f"Expected a Released count, found {type(count).__name__}: take it with release().")
+            raise TypeError(f"Expected a Released count, found {type(count).__name__}: create it with release().")
         if count.mechanism != self.count_mechanism:
             raise ValueError(
-                f"Expected a count released by {self.count_mechanism}, found {count.mechanism}: its noise decides "
-                "what a significant rise is."
+                f"Expected a count released by {self.count_mechanism}, found {count.mechanism}: the policy "
+                "judges a rise by the noise of its own counts."
             )
         setting = self._next(self.rose(count), may_lower)
         return replace(self, setting=setting, reference=count, stopped=self.stopped or self._wants_to_stop(count))

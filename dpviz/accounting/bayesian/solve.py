@@ -157,16 +157,16 @@ class _BayesianProblem:
         floor = float(bayesian_bound(self.distances, orders=self.orders[-1:], **at, **self.fixed).floor)
         if self.target < floor * (1 + 1e-12):
             raise NoAnswer(
-                f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, what orders up to "
-                f"λ = {self.orders[-1]:.0f} charge for doing nothing: raise target_epsilon or delta_mu, or try larger "
-                "orders.",
+                f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, the smallest ε of "
+                f"orders up to λ = {self.orders[-1]:.0f}, even without any step: raise target_epsilon or delta_mu, or "
+                "use larger orders.",
                 f"orders up to λ = {self.orders[-1]:.0f} give at least ε_μ = {floor:.3g} at this δ_μ, even for no step "
                 "at all",
             )
 
     def no_answer(self, words: str) -> NoAnswer:
         return NoAnswer(
-            f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {words} will do here. "
+            f"Expected a target_epsilon that Bayesian DP can reach, found {self.target:.12g}: no {words} suffices. "
             "Raise target_epsilon, add noise, or clip."
         )
 

@@ -78,7 +78,10 @@ class Langevin:
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "clip", clip)
         if not (0.0 < self.cost < np.inf):
-            raise ValueError(f"Expected clip={clip:.12g} and batch_size={batch:.12g} of less extreme size.")
+            raise ValueError(
+                f"Expected clip={clip:.12g} and batch_size={batch:.12g} in the range of "
+                "floating-point numbers. Choose less extreme values."
+            )
 
     @property
     def sample_rate(self) -> float:
@@ -182,7 +185,7 @@ def langevin_epsilon(
     target = _validate.number(delta=delta)
     if _validate.choice("method", method, METHODS) == Tight.name:
         if marks is not None:
-            raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
+            raise ValueError("Expected no marks with method 'tight': call it once for each number of steps.")
         return float(tight_epsilon_of_events(langevin_events(setting, schedule, groups), target).upper)
     bound = langevin_bound(setting, schedule, delta=target, conversion=conversion, orders=orders, marks=marks)
     return bound.epsilon if marks is not None else float(bound.epsilon[-1])

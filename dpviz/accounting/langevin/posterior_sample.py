@@ -57,7 +57,7 @@ class PosteriorSample:
         """
         rho = _validate.number(power=power)
         if rho > 1.0:
-            raise ValueError(f"Expected power={rho:.12g} in (0, 1]: no example counts more than once.")
+            raise ValueError(f"Expected power={rho:.12g} in (0, 1]: no example may count more than once.")
         return rho * self.sensitivity
 
     def power(self, epsilon: float) -> float:

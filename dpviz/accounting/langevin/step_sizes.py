@@ -213,12 +213,14 @@ def langevin_step_size(
     count = _validate.whole(1, steps=steps)
     if theorem.startswith("wang"):
         if friction is not None:
-            raise ValueError(f"Expected friction={friction} left out: Wang, Fienberg, Smola 2015 bound SGLD.")
+            raise ValueError(
+                f"Expected friction={friction} to be left out: Wang, Fienberg, Smola 2015 bound only SGLD."
+            )
         setting = Langevin(n, n if batch_size is None else batch_size, clip, None, adjacency)
         sizes = _wang(theorem, targets, target_delta, setting, count)
     else:
         if batch_size is None:
-            raise ValueError(f"Expected batch_size beside {theorem!r}: the constant depends on it.")
+            raise ValueError(f"Expected batch_size with {theorem!r}: the constant depends on it.")
         setting = Langevin(n, batch_size, clip, friction, adjacency)
         plan = {"delta": target_delta, "exponent": EXPONENTS[theorem], "steps": count, "conversion": conversion}
         sizes, _ = composed_step_size(setting, epsilon=targets, refine=refine, **plan)

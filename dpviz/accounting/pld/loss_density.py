@@ -75,7 +75,7 @@ def loss_density(
     eps = _validate.number(epsilon=epsilon)
     _validate.choice("direction", direction, DIRECTIONS)
     if not mechanism.releases:
-        raise ValueError("Expected sample_rate above 0: a step that uses nobody has no privacy loss.")
+        raise ValueError("Expected sample_rate above 0: a step without examples has no privacy loss.")
     if mechanism.sample_rate == 1.0:
         return _one_step(SampledGaussian(mechanism.noise_multiplier / math.sqrt(count)), eps, direction, points)
     if count == 1:
@@ -138,7 +138,7 @@ def _convolved(mechanism: SampledGaussian, steps: int, direction: str) -> tuple[
     furthest = float(np.abs(loss).max())
     if interval > spread / _COARSE or furthest > min(_LARGEST_LOSS, interval * LARGEST_GRID):
         raise ValueError(
-            f"The loss of {steps} such steps is too large or too uneven to be drawn on a grid: raise the noise σ, take "
+            f"The loss of {steps} such steps is too large or too uneven to be shown on a grid: raise the noise σ, take "
             "fewer steps, or look at one step."
         )
     grid = getattr(discretise(mechanism, interval, _TAIL), f"{direction}_above")

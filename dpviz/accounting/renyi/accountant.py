@@ -112,8 +112,8 @@ class Moments(AdditiveAccountant):
         most = float(_validate.whole(1, max_order=self.max_order))
         if most > _validate.LARGEST_WHOLE_ORDER:
             raise ValueError(
-                f"Expected max_order={most:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
-                "less cost."
+                f"Expected max_order={most:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: for larger orders, use method "
+                "'renyi', which is faster."
             )
         object.__setattr__(self, "max_order", int(most))
         least = float(_validate.whole(1, min_order=self.min_order))

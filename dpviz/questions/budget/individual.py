@@ -64,7 +64,7 @@ def individual(
 ) -> Answer[IndividualFacts]:
     """Share of the people who may still take part against steps, by a filter each and by one for all."""
     if sample_rate == 0.0:
-        raise ValueError("With q = 0 nobody ever takes part and no budget is used: choose a sampling rate above 0.")
+        raise ValueError("With q = 0, nobody takes part and no budget is used: choose a sampling rate above 0.")
     norms = FAMILIES[family]
     setting = {"noise_std": noise_multiplier * threshold, "largest_norm": threshold, "sample_rate": sample_rate}
     promise = {"target_epsilon": target_epsilon, "delta": delta}
@@ -73,7 +73,7 @@ def individual(
     ordinary, typical = individual_steps([threshold, median], **setting, **promise).tolist()
     if ordinary < 1.0:
         raise ValueError(
-            f"Not one step fits the budget: ε = {target_epsilon:g} at δ = {delta:g} asks for more noise, a lower "
+            f"Not a single step fits the budget: ε = {target_epsilon:g} at δ = {delta:g} requires more noise, a lower "
             "sampling rate or a larger budget."
         )
     costs = np.log(budget.divergence(NORMS * threshold))

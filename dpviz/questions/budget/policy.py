@@ -135,7 +135,7 @@ def policy(
     batch = round(sample_rate * size)
     if batch < 1:
         raise ValueError(
-            f"q = {sample_rate:.3g} of N = {size} examples is less than one example a batch: raise q or N."
+            f"q = {sample_rate:.3g} of N = {size} examples is less than one example per batch: raise q or N."
         )
     if size / batch > 1e7:
         raise ValueError(f"An epoch would have {size / batch:.3g} steps: raise q (batches of more examples).")

@@ -85,7 +85,7 @@ class Blocks(Field[tuple[Block, ...]]):
     def parse(self, text: str) -> tuple[Block, ...]:
         blocks = tuple(self._block(part) for part in text.split("~") if part)
         if len(blocks) > MOST_BLOCKS:
-            raise ValueError(f"{self.label}: {len(blocks)} are too many; at most {MOST_BLOCKS} fit a link.")
+            raise ValueError(f"{self.label}: {len(blocks)} blocks are too many; a link holds at most {MOST_BLOCKS}.")
         return blocks
 
     def _block(self, text: str) -> Block:
@@ -261,7 +261,7 @@ def spend(
         floors=floors(target_epsilon),
         regions=(Region(end if end > 1.0 or taken else 0.0, math.inf, "refused"),) if refused else (),
         entries=tuple(entries),
-        summary=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
+        summary=f"The next block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
     )
     order = float(odometer.bound(total.total, delta).order)
     facts = SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left, coming)
@@ -282,7 +282,7 @@ def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
     """A row for each accountant, the tight interval where it is there; and their cards."""
     cards_of = accountants(answer.given["variant"], others=(*ADDED, Tight.name))
     if not answer.facts.taken:
-        nothing = Note("Nothing is spent: add a block, and what it costs by each accountant stands here.")
+        nothing = Note("Nothing is spent yet: add a block to see its cost by each accountant.")
         return [nothing, *cards_of]
     rows = []
     for key, added in ADDED.items():

@@ -48,7 +48,7 @@ def layout(get: Reader) -> Groups:
     first += [ORDER] if WITH_ORDERS & set(shown) else []
     if BAYESIAN in shown:
         first.append(Noted(QUANTILE, "", noise_of(get)))
-        linked = "The same for Bayesian DP: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
+        linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
         delta = replace(units.suggested(SIZE, get), why=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
     if BAYESIAN in shown:
@@ -78,7 +78,7 @@ def plan_of(answer: Answer[ComposeFacts]) -> Plan:
     given, key = answer.given, answer.facts.tightest()
     mechanism = gaussian(given["mechanism"])
     if key is None:
-        raise ValueError("No accountant that is switched on bounds ε here: switch one on under Show, or add noise.")
+        raise ValueError("None of the selected accountants bounds ε here: select another one under Show, or add noise.")
     sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
     return checked(
         Plan(sigma, rate, given["steps"], given["delta"], key, given["amplification"], moment=given["order"] or 0)

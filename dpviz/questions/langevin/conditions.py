@@ -221,7 +221,7 @@ def in_words(facts: Kept) -> str:
     """The takeaway for those who do not see it."""
     lead = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(facts)}."
     if not facts.open.size:
-        return f"{lead} Nowhere here do all three hold."
+        return f"{lead} All three hold at no point of this chart."
     first, last = numbers.plain(facts.open[0]), numbers.plain(facts.open[-1])
     return f"{lead} All three hold for some η₁ where τ is from {first} to {last}."
 

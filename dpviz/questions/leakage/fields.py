@@ -26,7 +26,7 @@ class RunChoice(Field[str]):
 
     def parse(self, text: str) -> str:
         if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", text):
-            raise ValueError(f"{self.label}: “{text[:40]}” is no run; choose one of the list.")
+            raise ValueError(f"{self.label}: “{text[:40]}” is not a run; choose one from the list.")
         return text
 
     def write(self, value: str) -> str:
@@ -53,7 +53,7 @@ def network(get: Reader) -> Network:
     """
     run, examples, seed = get(RUN), int(get(EXAMPLES)), int(get(SEED))
     if examples % 2:
-        raise ValueError(f"Examples: {examples} is odd and does not make up pairs; try {examples + 1}.")
+        raise ValueError(f"Examples: {examples} is odd, but examples are used in pairs; try {examples + 1}.")
     if run != SMALL:
         for record in _stored().finished_runs():
             if run in (NEWEST, record.id):

@@ -145,7 +145,7 @@ def membership(*, network: Source[Leakage]) -> Answer[LeakageFacts]:
     facts = measured(network)
     claimed, claim = facts.network.claimed, facts.network.claim
     why = "it was trained without noise" if claim is None else claim.reason
-    none = Allowed("nothing claimed", 1.0, "no bound", f"Nothing bounds an attack: {escape(why)}.", look.GREY)
+    none = Allowed("nothing claimed", 1.0, "no bound", f"There is no bound on attacks: {escape(why)}.", look.GREY)
     attacks: tuple[Mark, ...] = ()
     was = "not measured yet"
     if facts.attack is not None:

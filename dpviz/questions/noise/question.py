@@ -279,7 +279,7 @@ def plan_of(answer: Answer[Needs]) -> Plan:
     key = answer.facts.dp
     value = answer.facts.needs[key].value if key else None
     if key is None or value is None:
-        raise ValueError("No DP method that is switched on has an answer here: the notes say why.")
+        raise ValueError("None of the selected DP methods has an answer here: the notes give the reasons.")
     return solved(
         answer.facts.ask.composed, key, answer.given["amplification"], answer.facts.unknown, value, answer.facts.target
     )

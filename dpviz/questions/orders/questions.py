@@ -43,7 +43,7 @@ from dpviz.questions.words import rows, words
 
 LARGEST, LOG_X, LOG_Y = number("omax"), flag("ologx"), flag("ology")
 THRESHOLDS_C = {name: number(key) for name, key in (("first", "oc1"), ("second", "oc2"), ("third", "oc3"))}
-APPROXIMATION = "Dashed: the asymptotic moment without its O(q³λ³/σ³), so an approximation, no bound."
+APPROXIMATION = "Dashed: the asymptotic moment without its term O(q³λ³/σ³). It is an approximation, not a bound."
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 
 

@@ -48,7 +48,7 @@ POINTS = 25
 def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float) -> Answer[Facts]:
     """Least σ against T by the moments accountant and by strong composition, beside the theorem's two forms."""
     if sample_rate == 0.0:
-        raise ValueError("With q = 0 no example is ever used and no noise is needed: choose a sampling rate above 0.")
+        raise ValueError("With q = 0, no example is used and no noise is needed: choose a sampling rate above 0.")
     here = min(float(steps), MOST_STEPS)
     x = np.unique(np.round([*np.geomspace(max(here / 1e3, 1.0), min(here * 1e2, MOST_STEPS), POINTS), here]))
     setting = {"target_epsilon": epsilon, "sample_rate": sample_rate, "delta": delta}
@@ -113,7 +113,7 @@ def loss_law(
 ) -> Answer[Facts]:
     """Density of the loss, the part beyond ε, and that part times 1 − e^(ε − L), whose area is δ."""
     if sample_rate == 0.0:
-        raise ValueError("With q = 0 no example is ever used and nothing can be lost: choose a sampling rate above 0.")
+        raise ValueError("With q = 0, no example is used and there is no privacy loss: choose a sampling rate above 0.")
     mechanism, count = SampledGaussian(noise_multiplier, sample_rate), steps if span == "all" else 1
     back = "add" if direction == "remove" else "remove"
     law = loss_density(mechanism, steps=count, epsilon=epsilon, direction=direction)
@@ -201,7 +201,9 @@ def tail_bound(*, noise_multiplier: float, sample_rate: float, steps: int, epsil
     divergence = dpviz.renyi_divergence(orders=ORDERS + 1.0, noise_multiplier=noise_multiplier, sample_rate=sample_rate)
     moments = steps * ORDERS * np.asarray(divergence)
     if not np.isfinite(moments[0]):
-        raise ValueError("The moments are beyond what numbers hold here: raise the noise σ or take fewer steps.")
+        raise ValueError(
+            "The moments exceed the range of floating-point numbers: raise the noise σ or take fewer steps."
+        )
     end = float(((moments - np.log(LEAST_DELTA)) / ORDERS).min())
     x = np.linspace(0.0, max(1.1 * end, 1.2 * min(epsilon, 5.0 * end)), 201)
     each = np.minimum(moments[:, None] - ORDERS[:, None] * x, 0.0)

@@ -74,7 +74,7 @@ def described(*, size: int, batch: int, epochs: float, sigma: float, sampler: st
     exact: Steps = ((ReplaceOneGaussian if replace else SampledGaussian)(sigma, rate), count)
     if sampler == "shuffled":
         apart = 0.5 * sigma if replace else sigma
-        once = "each example is used once an epoch, in whichever batch: no gain from sampling is counted"
+        once = "each example is used once per epoch, and the gain from sampling is not counted"
         return Described((SampledGaussian(apart, 1.0), math.ceil(epochs)), None, doubled=False, why=once)
     if sampler == "fixed":
         above = SampledGaussian(0.5 * sigma, rate), count
@@ -167,7 +167,7 @@ def check(
     if batch > size:
         raise ValueError(f"A batch of {batch} is more than the N = {size} examples there are: lower it, or raise N.")
     if steps_of(size, batch, epochs) > 10**12:
-        raise ValueError("These are more than 10¹² steps, which nobody takes: lower the epochs, or raise the batch.")
+        raise ValueError("These are more than 10¹² steps: lower the epochs, or raise the batch.")
     known = described(
         size=size,
         batch=batch,
@@ -223,7 +223,7 @@ def below(answer: Answer[CheckFacts]) -> list[Block]:
     """What a reader should find in the paper."""
     labels = {"batches": SAMPLER.options[answer.given["sampler"]], "who": ADJACENCY.options[answer.given["adjacency"]]}
     listed = [tuple(row.values()) for row in rows("papers/check", "check", {"answer": answer, **labels})]
-    return [Listing(("Assumption", "As described", "What hangs on it"), tuple(listed), (1.6, 2.2, 4.0))]
+    return [Listing(("Assumption", "As described", "What depends on it"), tuple(listed), (1.6, 2.2, 4.0))]
 
 
 def layout(get: Reader) -> Named:

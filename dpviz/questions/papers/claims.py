@@ -18,7 +18,7 @@ from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, 
 from dpviz.questions.question import Block
 
 MOST = 14  # rows of the chart
-HEADS = ("Source", "Printed", "What comes out", "How", "Verdict", "")
+HEADS = ("Source", "Printed", "Recomputed", "How", "Verdict", "")
 WIDTHS = (1.4, 1.9, 1.9, 2, 3.3, 0.9)  # of a listing's columns
 PAPER = choice("ppaper", options={"all": "All"} | {key: paper.name for key, paper in PAPERS.items()})
 VERDICT = choice("pverdict", options={"all": "All"} | {key: verdict.name for key, verdict in VERDICTS.items()})
@@ -76,8 +76,8 @@ def compared(facts: Claims) -> Answer[Claims]:
     apart = {claim.key: drawn(claim, facts.results[claim.key]) / claim.number for claim in numbered}
     shown = sorted(numbered, key=lambda claim: -abs(math.log(apart[claim.key])))[:MOST]
     dots = tuple(dot(claim, facts.results[claim.key], apart[claim.key]) for claim in shown)
-    axis = Axis("what comes out ÷ what is printed", column="ratio", log=True)
-    plot = DotPlot(axis, dots, rows="printed", reference=1.0, summary="What comes out, for what was printed")
+    axis = Axis("recomputed ÷ printed value", column="ratio", log=True)
+    plot = DotPlot(axis, dots, rows="printed", reference=1.0, summary="Recomputed value ÷ printed value")
     return Answer(plot, facts)
 
 
@@ -92,7 +92,7 @@ def dot(claim: Printed, result: Recomputed, ratio: float) -> Dot:
     text = numbers.probability(value) if claim.share else numbers.plain(value, digits=4)
     if value == result.lower:
         text = f"≥ {numbers.plain(numbers.down(value, 4), digits=4)}"
-    hover = f"{PAPERS[claim.paper].name}, {claim.where}: {claim.printed} printed, {text} comes out"
+    hover = f"{PAPERS[claim.paper].name}, {claim.where}: printed {claim.printed}, recomputed {text}"
     return Dot(
         claim.what, ratio, text, f"{hover}<br>{verdict.name}", verdict.color,
         note=f"printed {claim.printed}", key=claim.key,
@@ -152,7 +152,7 @@ def figures(paper: str) -> Listing:
     ways = [Way("Open" if figure.link else "Not drawn", figure.link) for figure in chosen]
     cells = [(f"{PAPERS[one.paper].name}, {one.where}", one.shows, one.why) for one in chosen]
     lines = tuple((*cell, way) for cell, way in zip(cells, ways, strict=True))
-    return Listing(("Source", "Shows", "What is drawn here", ""), lines, (1.7, 2.2, 4.5, 0.8))
+    return Listing(("Source", "Shows", "What this app shows", ""), lines, (1.7, 2.2, 4.5, 0.8))
 
 
 PRINTED_CLAIMS = reproduction(

@@ -31,7 +31,7 @@ COLORS = (look.BLUE, look.GREEN, look.ORANGE)
 def closed_form(*, sample_rate: float, first: float, second: float, third: float) -> Answer[Facts]:
     """R(α) exact and by the closed form, a pair of curves for each distinct σ."""
     if sample_rate == 0.0:
-        raise ValueError("With q = 0 no example is ever used and every R(α) is 0: choose a sampling rate above 0.")
+        raise ValueError("With q = 0, no example is used and every R(α) is 0: choose a sampling rate above 0.")
     curves: dict[str, Any] = {}
     compared = []
     for sigma, color in zip(dict.fromkeys((first, second, third)), COLORS, strict=False):
@@ -92,7 +92,7 @@ EQUAL = 1e-6  # relative; closer they are told to be one
 def directions(*, noise: str, noise_multiplier: float, scale: float, sample_rate: float) -> Answer[Facts]:
     """ln A_α/(α − 1) and ln B_α/(α − 1) of one step against α."""
     if sample_rate == 0.0:
-        raise ValueError("With q = 0 nothing is released and both are 0: choose a sampling rate above 0.")
+        raise ValueError("With q = 0, nothing is released and both are 0: choose a sampling rate above 0.")
     mechanism = Laplace(scale, sample_rate) if noise == "laplace" else SampledGaussian(noise_multiplier, sample_rate)
     x = 1.0 + np.geomspace(0.01, 63.0, 81)
     removed, added = both_directions(mechanism, x)

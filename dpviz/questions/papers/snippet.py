@@ -65,7 +65,9 @@ class Evidence:
             return f"{label} = {parts[0]}"
         wrong = [problem for text in self.values if (problem := self._impossible(text))]
         parts += [f"{_lines(self.unread)} not read"] if self.unread else []
-        enter = ENTER.get(self.key, "Enter the value of the claim's training." if parts else "Enter it.")
+        enter = ENTER.get(
+            self.key, "Enter the value of the training that the claim is about." if parts else "Enter it."
+        )
         return " ".join([f"{label}: {', '.join(parts) or 'not in the code'}.", *wrong, enter])
 
     def _impossible(self, text: str) -> str:
@@ -114,13 +116,15 @@ def read(text: str) -> Code:
         ValueError: it is too long, or no Python, or says nothing of these quantities.
     """
     if len(text) > LONGEST:
-        raise ValueError(f"This text has {len(text):,} characters; paste at most {LONGEST:,}, the part that matters.")
+        raise ValueError(
+            f"This text has {len(text):,} characters; paste at most {LONGEST:,}: the part that sets up the training."
+        )
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines())  # a notebook's own
     try:
         code = Code(tuple(_evidence(Bindings(ast.parse("\n".join(lines))))))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         where = f" in line {problem.lineno}" if isinstance(problem, SyntaxError) else ""
-        raise ValueError(f"This is no Python that can be read{where}: paste whole lines of code.") from None
+        raise ValueError(f"This is not valid Python{where}: paste complete lines of code.") from None
     if not any(each.values for each in code.evidence):
         raise ValueError(
             "No number of a private training is in this code. Names such as batch_size, noise_multiplier, epochs and "

@@ -97,7 +97,8 @@ def run_settings(values: Mapping[str, Any]) -> RunSettings:
         settings = settings.with_(target_measure="private")
         if settings.target_accuracy is None:
             raise ValueError(
-                f"Expected target_accuracy with policy={settings.policy!r}, which ends where it is reached: take 0.93."
+                f"Expected target_accuracy with policy={settings.policy!r}, which ends when it is reached: take, "
+                "for example, 0.93."
             )
     # Auto: where it costs little. Where every step has a noise of its own, it takes more than a tenth of a step's time.
     wanted = not settings.changing if values["bayesian"] == "auto" else values["bayesian"]
@@ -112,7 +113,7 @@ def run_settings(values: Mapping[str, Any]) -> RunSettings:
 def no_bayesian(settings: RunSettings) -> str:
     """Why there can be no Bayesian ε beside these settings, in words; empty where there can."""
     if earlier := names(settings):
-        return f"it needs the gradients of every step, and those of {earlier} were not kept"
+        return f"it needs the gradients of every step, but those of {earlier} were not kept"
     if settings.delta_mu is None and settings.delta <= settings.estimator_failure:
         return f"its bound fails with probability γ = {settings.estimator_failure:g}, and δ_μ = δ is not above that"
     return ""

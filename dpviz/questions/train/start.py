@@ -58,7 +58,7 @@ def _other(data: str, model: str, wanted_data: str, wanted_model: str) -> str:
         return f"{MODELS[model].title if model in MODELS else model}: choose that model, or another start"
     one, other = data_of(data), data_of(wanted_data)
     if (one.shape, one.classes) != (other.shape, other.classes):
-        return f"one made for {one.title}, whose examples or classes are others: choose another start"
+        return f"one made for {one.title}, which has other examples or classes: choose another start"
     return ""
 
 

@@ -227,7 +227,7 @@ class Measurements:
             return
         code = process.code
         how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended by itself (code {code})"
-        measurement.problem = f"The process that measured {how}, perhaps for want of memory; see {process.log}."
+        measurement.problem = f"The process that measured {how}, perhaps because memory ran out; see {process.log}."
 
     def _keep_few(self) -> None:
         with self._changed:

@@ -268,7 +268,7 @@ class SqliteFile:
                 f"The runs in {self.path} are damaged ({why}), and it cannot be set aside ({error}): "
                 "move it away, or set DPVIZ_HOME to another folder."
             ) from error
-        return Damaged(notice or f"The runs in {self.path} were damaged and are begun anew: look again.")
+        return Damaged(notice or f"The runs in {self.path} were damaged; a new store was created. Load the page again.")
 
     def _inode(self) -> int:
         """Which file stands at the path; 0 if none does."""

@@ -28,7 +28,7 @@ from dpviz.runs.store.folders import only_a_file, private_file
 from dpviz.runs.store.records import FINAL_KINDS, STATES
 
 PREFIX = "runs-damaged-"
-INCOMPLETE = "its record was damaged and could not be read whole: what it gave away is not known"
+INCOMPLETE = "its record was damaged and could not be read whole: its privacy loss is unknown"
 
 # Holes between readable rows are tried one by one, so many at most; another process's rescue is waited for so long.
 TRIES = 10_000
@@ -64,7 +64,7 @@ def set_aside(path: Path, why: str) -> str:
         )
         note = aside.with_suffix(".txt")
         private_file(note)
-        note.write_text(f"{notice}Move that file away, and {note.name} with it, and this is said no more.")
+        note.write_text(f"{notice}To remove this message, move that file and {note.name} to another folder.")
         return note.read_text()
 
 

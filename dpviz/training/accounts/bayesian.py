@@ -69,21 +69,22 @@ class Facts(NamedTuple):
     def reason(self) -> str:
         """Why the distances prove no less."""
         if not self.distances:
-            return "No distance was measured: all steps cost what the longest gradient costs."
+            return "No distance was measured, so every step costs as much as the longest possible gradient."
         if self.longest >= 0.5:
             return (
-                f"{self.longest:.0%} of the sampled distances are as large as clipping allows, and cost what DP costs."
+                f"{self.longest:.0%} of the sampled distances are as large as clipping allows and cost as much "
+                "as in DP."
             )
         if self.unseen > 0.5:
             return (
-                f"{self.unseen:.0%} of the mean that bounds it stands for large distances that nobody saw and that so "
-                "few cannot exclude at γ."
+                f"{self.unseen:.0%} of the bound covers large distances that were not in the sample but that so small "
+                "a sample cannot rule out at γ."
             )
         if self.order == ORDERS[-1]:
-            return f"Its best order is the last that it tries, λ = {self.order}; Rényi has more."
+            return f"Its best order is the largest one it tries, λ = {self.order}; Rényi DP uses larger orders."
         return (
-            f"{self.longest:.0%} of the sampled distances are as large as clipping allows; shorter ones gain less than "
-            f"what whole orders λ ≤ {ORDERS[-1]:.0f} and γ cost."
+            f"{self.longest:.0%} of the sampled distances are as large as clipping allows; the shorter ones gain less "
+            f"than whole orders λ ≤ {ORDERS[-1]:.0f} and γ cost."
         )
 
 

@@ -36,7 +36,7 @@ NOT_PLANNED = "what was charged is not what was planned"
 OVERSPENT = "what was charged exceeds its budget"
 WITHOUT_NOISE = "it was trained without noise"
 ASSUMPTIONS = (
-    "One example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients.",
+    "One example is added or removed; Poisson batches; Gaussian noise on the sum of clipped gradients.",
     PUBLIC_SIZE,
 )
 
@@ -90,7 +90,9 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         # Its refusal, too, is decided ahead.
         offer(filter.NAME, settings.filter_epsilon)
     if not candidates:
-        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings, examples))
+        return Claim.nothing(
+            "no accountant gives a finite ε for this plan", settings.delta, conditions(settings, examples)
+        )
     return min(candidates, key=lambda claim: claim.epsilon)
 
 
@@ -123,8 +125,8 @@ def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
 def large_delta(delta: float, examples: int) -> str:
     """What a δ that is not below 1/N is worth, in words."""
     return (
-        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one example at random would keep this "
-        "promise too, so that δ should be smaller"
+        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one random example would satisfy this "
+        "δ too, so δ should be smaller"
     )
 
 

@@ -115,7 +115,7 @@ def _unspent(settings: RunSettings, examples: int) -> Filter:
         plan = (*spent_before(settings), *baseline(settings, examples))
         return one_order_filter(plan, target_epsilon=promise, delta=settings.delta)
     if settings.filter_epsilon is None:
-        raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
+        raise ValueError("Expected filter_epsilon to be a number, found None: without it there is no budget.")
     accountant = renyi_accountant(settings, examples)
     return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, accountant=accountant)
 
@@ -306,7 +306,7 @@ class LiveAccounts:
             f"not for publication. The paper's estimate, no bound: {_rounded(facts.estimate)}."
         )
         if settings.bayesian_distances != "norms":
-            why = f"Distances of pairs bound neither adjacency where batches are sampled. {facts.reason()}"
+            why = f"With sampled batches, distances of pairs give no bound for either adjacency. {facts.reason()}"
             return f"{text} {why}"
         label = f"{(Renyi if settings.definition == 2 else Moments)().short_label} at this δ_μ ({_rounded(ceiling)})"
         if epsilon < (1.0 - _SAME) * ceiling:

@@ -101,15 +101,13 @@ def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
         return ()
     conditions = [_of_program(origin) for origin in settings.origins if origin not in _of_start(settings)]
     if not _of_start(settings):
-        start = (
-            "the parameters and optimiser state that it started from saw none of its data, or what they cost is added"
-        )
+        start = "the initial parameters and optimiser state did not use these data, or their cost is added to this ε"
         return (*conditions, start)
     same = [origin for origin in on_the_same(settings) if origin in _of_start(settings)]
     if same:
         conditions.append(
-            f"neither the start from {names(settings)}, whose cost on the same data is included, nor this plan was "
-            "chosen by what runs on these data had shown"
+            f"results of runs on these data did not influence the choice of this plan or of the start from "
+            f"{names(settings)}, whose cost on the same data is included"
         )
     conditions += [_elsewhere(origin, settings.data) for origin in _of_start(settings) if origin not in same]
     return tuple(conditions)
@@ -117,23 +115,23 @@ def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
 
 def _of_program(origin: Origin) -> str:
     if origin.run == OTHER_DATA:
-        return f"nobody in these data is in those of {origin.name} in the same program, which look the same"
+        return f"nobody in these data is in the data of {origin.name} in the same program, although they look the same"
     if origin.demonstrations:
         return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
     return (
         f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
-        "what one of them had shown decided no other plan"
+        "results of one did not influence the plan of another"
     )
 
 
 def _elsewhere(origin: Origin, data: str) -> str:
     here, there = _title(data), _title(origin.data)
-    words = f"nobody is in both {here}, all that this ε covers, and {there}, from which its start {origin.name} learned"
+    words = f"nobody is in both {here}, the only data that this ε covers, and {there}, the data of {origin.name}"
     if origin.replayable:
-        return f"{words} with noise that can be replayed, so that those data must be public"
+        return f"{words} with noise that can be replayed, so those data must be public"
     if origin.epsilon is None:
-        return f"{words} without an ε, so that those data must be public"
-    return f"{words} at ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g} of its own"
+        return f"{words} without an ε, so those data must be public"
+    return f"{words} with its own ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g}"
 
 
 def _title(data: str) -> str:

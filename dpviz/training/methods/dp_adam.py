@@ -22,7 +22,7 @@ class DpAdam(DpSgd):
     """DP-SGD's clipped and noisy gradient, Adam's step with the corrected second moment."""
 
     key, label = "dp_adam", "DP-Adam, bias-corrected"
-    words = "DP-Adam takes the noise's part off Adam's second moment."
+    words = "DP-Adam subtracts the noise's share from Adam's second moment."
     reads = Method.reads | {"views"}
     usual: ClassVar = {"learning_rate": 0.003}
 

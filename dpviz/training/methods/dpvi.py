@@ -32,7 +32,7 @@ class Dpvi(DpSgd):
     """DP-SGD on means and log standard deviations of the weights."""
 
     key, label = "dpvi", "DPVI, variational inference"
-    words = "DPVI takes DP-SGD's steps on means and spreads of the weights, a posterior; it is made for regressions."
+    words = "DPVI uses DP-SGD to learn a posterior: means and spreads of the weights. It is made for regressions."
     reads = (DpSgd.reads - {"views"}) | {"prior_std"}
     needs_prior = True
     partly = False

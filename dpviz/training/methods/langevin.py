@@ -86,7 +86,7 @@ class DpSgld(_Langevin):
     """Stochastic gradient Langevin dynamics with clipped gradients."""
 
     key, label = "dp_sgld", "DP-SGLD"
-    words = "DP-SGLD reads the same steps as sampling from the posterior: its noise follows from the step size."
+    words = "DP-SGLD uses such steps to sample from the posterior: its noise follows from the step size."
     usual: ClassVar = {"learning_rate": 1.0, "max_grad_norm": 5.0, "steps": 60.0}
 
 
@@ -94,7 +94,7 @@ class DpSghmc(_Langevin):
     """Stochastic gradient Hamiltonian Monte Carlo with clipped gradients."""
 
     key, label = "dp_sghmc", "DP-SGHMC"
-    words = "DP-SGHMC is that with momentum."
+    words = "DP-SGHMC is DP-SGLD with momentum."
     reads = _Langevin.reads | {"friction"}
     usual: ClassVar = {"learning_rate": 0.1, "max_grad_norm": 5.0, "steps": 60.0}
 
@@ -115,7 +115,7 @@ class DpSgnht(DpSghmc):
     """
 
     key, label = "dp_sgnht", "DP-SGNHT"
-    words = "DP-SGNHT is DP-SGHMC with a friction that follows the momentum (a thermostat)."
+    words = "DP-SGNHT is DP-SGHMC with a friction that adapts to the momentum (a thermostat)."
 
     def init(self, parameters: Tensor) -> State:
         """As every method; `second` holds the friction ξ."""

@@ -86,7 +86,7 @@ def resnet_parameters(shape: Shape, classes: int) -> int:
 
 
 def elsewhere(shape: Shape, classes: int) -> nn.Module:
-    raise ValueError("Expected a network that can be built here, found one of somebody's own program: run that again.")
+    raise ValueError("Expected a network that dpviz can build, found one from another program: run that program again.")
 
 
 def _scattered(shape: Shape) -> Shape:

@@ -181,7 +181,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         lines.append(Line(view.record.id, on_chart(label), x[keep], y[keep], family, color=color))
     across = training.epsilon_axis(f"ε {CLAIMED}") if kind == "frontier" else training.steps_axis()
     if kind == "epsilon":
-        up = Axis("ε claimed, had it ended there" if accountant == "claim" else reading, reading="attack")
+        up = Axis("ε claimed if the run had ended there" if accountant == "claim" else reading, reading="attack")
     else:
         span = training.accuracies_shown([floats(line.y) for line in lines]) if lines else None
         up = Axis("test accuracy", shown=span)

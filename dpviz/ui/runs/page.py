@@ -36,7 +36,9 @@ UPLOADS = "r.uploads"
 SEARCH = "r.search"
 EVERY = 2.0
 COLUMNS = {
-    "ε claimed": st.column_config.NumberColumn(format="%.3g", help="What may be said of the run: see the run's page."),
+    "ε claimed": st.column_config.NumberColumn(
+        format="%.3g", help="The privacy claim of the run. Details are on the page of the run."
+    ),
     "δ": st.column_config.NumberColumn(format="%.0e"),
     "by": st.column_config.TextColumn(width=150),
     "state": st.column_config.TextColumn(width=110),
@@ -107,7 +109,7 @@ def _watching(engine: Engine, before: list[tuple[str, str]]) -> None:
 
 def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine) -> str:
     if not records:
-        return "No run was recorded yet: <b>start one</b> on the page Train, or import one."
+        return "No run has been recorded yet: <b>start one</b> on the page Train, or import one."
     best = _best(chosen or records)
     words = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
     if chosen:
@@ -118,7 +120,7 @@ def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
         cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(best))})"
-    return f"{words}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
+    return f"{words}. The most accurate, {escape(best.title)}, has an accuracy of <b>{100 * accuracy:.1f} %</b> {cost}."
 
 
 def _best(records: list[RunRecord]) -> RunRecord | None:
@@ -143,7 +145,7 @@ def _list(engine: Engine, records: list[RunRecord]) -> None:
     kept, chosen = listing.chosen_by(records, state.get), state.get(f.CHOSEN)
     if not kept:
         if records:
-            page.note("No run matches the filters: take one of them off.", "caution")
+            page.note("No run matches the filters: remove a filter.", "caution")
         return
     ids = [record.id for record in kept]
     key = f"r.table.{hash((*ids, chosen))}"
@@ -286,7 +288,7 @@ def _import(engine: Engine) -> None:
         type=["json"],
         key=key,
         on_change=partial(_imported, engine, key),
-        help="What the button JSON on a run wrote, here or elsewhere.",
+        help="A file that the JSON button of a run has written, here or on another machine.",
     )
 
 

@@ -57,7 +57,7 @@ def _warming(engine: Engine) -> None:
         if engine.ready:
             st.rerun()
         coming = engine.starting or "The workers are starting."
-        st.html(f'<div class="dpviz-quiet">{escape(coming)} A run that is started now waits for them.</div>')
+        st.html(f'<div class="dpviz-quiet">{escape(coming)} A new run waits for them.</div>')
 
 
 def _recent(engine: Engine) -> None:

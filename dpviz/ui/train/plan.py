@@ -38,14 +38,16 @@ DATA, MODEL, METHOD, START, TRAINED = (
 def learned() -> None:
     """Data, model and method; batch, steps, rate and C that train well follow them."""
     if state.get(DATA) not in DATA.options:
-        st.session_state[REFUSED] = f"{data_of(state.get(DATA)).title}: its description is gone or cannot be used."
+        st.session_state[REFUSED] = f"{data_of(state.get(DATA)).title}: its description is missing or invalid."
         state.put(DATA, DATA.default)
         st.rerun()
     data = controls.choice(DATA, horizontal=False, then=_take_suited_model)
     for unusable in not_usable():
         page.note(f"Not offered: {unusable}", "caution")
     if data_of(data).files:
-        st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
+        st.text_input(
+            "Data folder", key=FOLDER, help="Your folder with the files. If empty, the usual folders are searched."
+        )
     model = controls.choice(MODEL, horizontal=False, then=_take_usual)
     count = data_of(data).parameters.get(model)
     if count is not None:

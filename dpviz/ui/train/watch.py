@@ -37,7 +37,7 @@ SEEN = "t.state_seen"
 WHOLE = "t.whole_page"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
-CLONED = "Not that of one's own program, whose network only it can build."
+CLONED = "Not available for a run of your own program, because only that program can build its network."
 
 
 def show(engine: Engine, run: str) -> None:
@@ -161,7 +161,7 @@ def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Call
     """Label, icon, what it does, whether it cannot be done now, and what to know of each button."""
     run = record.id
     if record.over:
-        filled, added = "Fills the form with this run's settings.", "what this one spent is added up"
+        filled, added = "Fills the form with this run's settings.", "the cost of this run is added"
         from_here = f"Fills the form with a run that starts where this one ended; {added}."
         yield "New run", "add", _leave, False, None
         again = partial(clone, record)
@@ -176,8 +176,8 @@ def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Call
         yield "One step", "skip_next", one, stopping, "Takes one step and waits."
     else:
         yield "Pause", "pause", partial(engine.pause, run), stopping or record.state == "queued", None
-    yield "Stop", "stop", partial(engine.stop, run), stopping, "Ends after the step it is at, numbers complete."
-    killed = "Ends its process without waiting. What was recorded is kept."
+    yield "Stop", "stop", partial(engine.stop, run), stopping, "Stops after the current step with complete numbers."
+    killed = "Ends its process at once. Recorded data are kept."
     yield "Hard stop", "dangerous", partial(engine.hard_stop, run), record.desired == "kill", killed
 
 
@@ -273,14 +273,14 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
 def _python(engine: Engine, record: RunRecord) -> None:
     settings = settings_of(record)
     if settings is None:
-        st.caption("These settings are not those of this version.")
+        st.caption("These settings belong to another version.")
         return
     if settings.model in MODELS:
         st.caption("Trains the same run without this app.")
         st.code(script.training(settings), language="python")
     mechanisms = engine.look(record.id).final.get("mechanisms")
     if mechanisms:
-        st.caption("Finds its ε again from what was charged.")
+        st.caption("Recomputes its ε from the charged mechanisms.")
         before = encoded_events(spent_before(settings))
         st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
 
@@ -312,7 +312,7 @@ def files(engine: Engine, record: RunRecord) -> None:
             ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
             ("Report", "html", "text/html", report),
-            ("All of it", "zip", "application/zip", lambda: bundle(engine.store, record.id)),
+            ("Everything", "zip", "application/zip", lambda: bundle(engine.store, record.id)),
         ):
             st.download_button(
                 label,
