@@ -15,8 +15,8 @@ import benchmarks.evidence as here
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "evidence.md"
 HEAD = """# Evidence
 
-Tests of the claims behind the numbers, with counts. `make evidence` writes every table from fixed seeds; nothing here is
-typed in by hand.
+Tests of the claims behind the numbers, with counts. `make evidence` writes every table from fixed seeds; nothing
+here is typed in by hand.
 """
 
 

@@ -13,7 +13,7 @@ from dpviz.accounting.bound import Kind
 KINDS = {
     Kind.UPPER: "Upper bound: never less privacy loss than there was.",
     Kind.LOWER: "Lower bound: the truth is at least this.",
-    Kind.APPROXIMATION: "Approximation: it may lie below the truth.",
+    Kind.APPROXIMATION: "Approximation: it may be below the true ε.",
 }
 
 

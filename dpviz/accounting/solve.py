@@ -451,6 +451,6 @@ def no_noise_needed(delta: float, sample_rate: float, steps: float) -> str:
     """What to tell someone who asks for a private run where `solve` answers that no noise is needed."""
     return (
         f"Expected delta={delta:.12g} < {chance_of_being_drawn(sample_rate, steps):.3g} = 1 − (1 − q)^T, the chance "
-        f"that an example is drawn in {steps:.0f} steps at q = {sample_rate:.4g}: at that δ no noise is needed, and "
-        "those that are drawn are promised nothing. Lower delta, or set the noise by hand."
+        f"that an example is drawn in {steps:.0f} steps at q = {sample_rate:.4g}: no noise is needed at this δ, and "
+        "the drawn examples have no guarantee. Lower delta, or set the noise by hand."
     )

@@ -334,9 +334,9 @@ def unfit(record: RunRecord, weights: Callable[[str], Path]) -> str:
     if record.imported or record.deleted or record.target != TRAINING or not weights(record.id).is_file():
         return "whose weights are not kept here"
     if settings is None or not record.steps:
-        return "that trained nothing that this version knows"
+        return "whose model this version does not know"
     if settings.start_from is not None and not settings.origins:
-        return "that started from a file, of which nobody knows what it learned from"
+        return "that started from a file whose training data are unknown"
     return ""
 
 

@@ -227,7 +227,7 @@ class _Record:
             self._sender.insist()
         except StoreError as error:
             if state != "failed":  # which raises already
-                words = f"The end of this run could not be recorded: it claims all that it was charged ahead. {error}"
+                words = f"The end of this run could not be recorded: it claims all charged steps. {error}"
                 warnings.warn(words, stacklevel=4)
         with suppress(StoreError):  # as long as this program runs its thread goes on trying
             self._sender.close()

@@ -29,8 +29,8 @@ from dpviz.ui.state import Keys
 Messages = Mapping[str, Mapping[str, Any]]
 BUILT = ("label", "help", "shows_label", "stops")  # what a control is built of
 _HELP = (
-    "What few people move: other accountants, orders and axes, how samples are drawn, the image's format. Whatever is "
-    "not shown is at its default; `expert=1` in a link shows all."
+    "Rarely used settings: other accountants, orders and axes, how samples are drawn, the image's format. Hidden "
+    "settings have their defaults; `expert=1` in a link shows all."
 )
 
 

@@ -63,7 +63,7 @@ def announcement(owner: Access, address: str, *, local: bool, terminal: bool) ->
         return f"dpviz: open {address}?token= with your {TOKEN_VARIABLE} behind it."
     by_token = f"{address}?token={owner.token}"
     if owner.account is None or not local:
-        return f"dpviz: open {by_token} (whoever has this address can use the app as you)."
+        return f"dpviz: open {by_token} (anyone with this address can use the app as you)."
     elsewhere = f" Through a proxy or from a container: {by_token}" if terminal else ""
     return f"dpviz: open {address} (other accounts of this machine are refused).{elsewhere}"
 

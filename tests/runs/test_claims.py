@@ -299,7 +299,7 @@ def test_what_cannot_be_started_from_is_refused(engine: Engine, weights: Path) -
     refused("that is running", finished(engine, TINY, weights, events[:-1]))
     refused("that is failed", finished(engine, TINY, weights, ending(events, "failed")))
     refused("whose weights are not kept", finished(engine, TINY, weights, events, target="some:thing"))
-    refused("of which nobody knows", finished(engine, TINY.with_(start_from="some.pt"), weights, events))
+    refused("whose training data are unknown", finished(engine, TINY.with_(start_from="some.pt"), weights, events))
     run = finished(engine, TINY, weights, events)
     refused("whose weights are not kept here", import_json(engine.store, export_json(engine.store, run.id)))
     engine.store.delete(run.id)

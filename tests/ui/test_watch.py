@@ -58,7 +58,7 @@ def test_a_run_of_ones_own_program_shows_its_claim_and_whose_it_is(engine: Engin
     (run,) = engine.runs()
     at = opened(run.id)
     assert numbers.epsilon(mine.claim.epsilon, up=True) in said(at, "headline")[0]
-    assert any("network of one's own program" in text for text in said(at, "quiet"))
+    assert any("network of your own program" in text for text in said(at, "quiet"))
     assert len(charts(at)) >= 2
     assert open_app("runs", f"runs={run.id}").button(key=f"clone.{run.id}").disabled
 

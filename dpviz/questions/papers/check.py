@@ -223,7 +223,7 @@ def below(answer: Answer[CheckFacts]) -> list[Block]:
     """What a reader should find in the paper."""
     labels = {"batches": SAMPLER.options[answer.given["sampler"]], "who": ADJACENCY.options[answer.given["adjacency"]]}
     listed = [tuple(row.values()) for row in rows("papers/check", "check", {"answer": answer, **labels})]
-    return [Listing(("Assumption", "As described", "What depends on it"), tuple(listed), (1.6, 2.2, 4.0))]
+    return [Listing(("Assumption", "As described", "Effect"), tuple(listed), (1.6, 2.2, 4.0))]
 
 
 def layout(get: Reader) -> Named:

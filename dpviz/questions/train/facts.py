@@ -42,7 +42,7 @@ def missing(data: str, folder: str = "") -> str:
         return ""
     hint = f" ({wanted.package_hint})" if wanted.package_hint else ""
     return (
-        f"{wanted.title} is not on this machine: the run will try to download it, and offline it fails and says "
+        f"{wanted.title} is not on this machine: the run will try to download it; offline it fails and says "
         f"so. Put the files into {wanted.folders(folder or None)[0]}{hint}, or name a folder under Data folder."
     )
 

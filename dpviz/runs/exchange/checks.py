@@ -318,7 +318,7 @@ def events_of(value: Any, attempts: int) -> list[Event]:
     expect(len(value) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(value):,}")
     events = [_event(f"event {at}", entry) for at, entry in enumerate(value)]
     places = [(event.attempt, event.seq) for event in events]
-    expect(len(set(places)) == len(places), "each event to have a number of its own")
+    expect(len(set(places)) == len(places), "each event to have a different number")
     for event in events:
         belongs = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
         expect(belongs, f"every event to belong to an attempt, found one of attempt {event.attempt}")

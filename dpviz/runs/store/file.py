@@ -204,7 +204,7 @@ class SqliteFile:
         tighten(backup_of(path), FILE)
         try:
             if path.is_file() and not path.stat().st_size and self._was_used():
-                raise self.damaged("it is empty, though weights of runs or a backup lie beside it")
+                raise self.damaged("it is empty, although weights of runs or a backup are in the same folder")
             self._check()
         except Damaged:
             self._check()  # of the new one

@@ -209,7 +209,7 @@ class Description:
 
     @property
     def note(self) -> str:
-        return "data of one's own; scaling, sizes and classes declared public by the owner"
+        return "your own data; scaling, sizes and classes declared public by the owner"
 
     def wrong_number(self, part: Location, number: str) -> NotADataSet:
         """That a part does not hold as many examples as declared."""

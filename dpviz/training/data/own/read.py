@@ -171,7 +171,7 @@ def _place(header: list[str], name: str, file: str) -> int:
 
 def _numbers(cell: str, column: Feature, where: str) -> list[float]:
     """A cell as numbers, before scaling."""
-    expected, way_out = "one of its categories, found something else", "List it, or say others = true for all zeros."
+    expected, way_out = "one of its categories, found something else", "List it, or set others = true for all zeros."
     if column.scale is None:
         if cell in column.categories or column.others:
             return [float(cell == category) for category in column.categories]
@@ -183,7 +183,7 @@ def _numbers(cell: str, column: Feature, where: str) -> list[float]:
             if math.isfinite(value) and "_" not in cell:
                 return [value]
         expected = f"a number, found {'another text' if cell else 'nothing'}"
-        way_out = "" if cell else "Say what stands in for an empty cell: missing = …"
+        way_out = "" if cell else "State the value of an empty cell: missing = …"
     raise NotADataSet(f"{where}, column {column.name!r}: expected {expected}. {way_out}".rstrip())
 
 
