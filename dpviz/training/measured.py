@@ -125,7 +125,7 @@ def _measured(training: Training, examples: int) -> GradientSample:
     description = (
         f"Gradients of {SMALL[model].title} ({DIGITS.parameters[model]:,} parameters) on handwritten digits after "
         f"{step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
-        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, shipped subset, in {examples // 2:,} "
+        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, included subset, in {examples // 2:,} "
         "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
     )
     pairs = pairs_from_distances(norms[::2], norms[1::2], distances)

@@ -48,7 +48,7 @@ def test_the_same_arguments_give_the_same_numbers_and_nothing_else_moves():
     assert not np.array_equal(first.norms, measure("mlp", training_step=12, examples=100, seed=5).norms)
     with pytest.raises(ValueError, match="read-only"):
         first.norms[0] = 0.0
-    assert "100 of the 10,000 training digits of MNIST, shipped subset, in 50 disjoint pairs" in first.description
+    assert "100 of the 10,000 training digits of MNIST, included subset, in 50 disjoint pairs" in first.description
     assert "without noise: the measurement is not private itself" in first.description
 
 

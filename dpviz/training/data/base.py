@@ -167,7 +167,7 @@ class DataSet:
         raise DataUnavailable(
             f"{self.key} is not here: {' or '.join(wanted.names)} is in none of {', '.join(map(str, places))}, and no "
             f"mirror answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in "
-            "DPVIZ_DATA, or use the shipped MNIST subset."
+            "DPVIZ_DATA, or use the included MNIST subset."
         )
 
     def scaled(self, train: tuple[Bytes, Bytes], test: tuple[Bytes, Bytes]) -> Parts:
