@@ -59,10 +59,10 @@ class Boundary:
         if now and good != {}:
             ways.append(("Reset this page", {}, ":material/restart_alt:"))
         what = "This page" if part == "page" else f"This page's {part}"
-        hint = "Move a control, or take a way on:" if ways else "Open another page, or load this one again."
+        hint = "Move a control, or choose:" if ways else "Open another page, or load this one again."
         st.html(
-            f'<div class="dpviz-problem" role="alert">{what} could not be drawn: something in it broke. '
-            f"Your settings, pins and runs are as they were. {hint}</div>"
+            f'<div class="dpviz-problem" role="alert">{what} could not be drawn because of an error. '
+            f"Your settings, pins and runs have not changed. {hint}</div>"
         )
         with st.container(horizontal=True):
             for name, texts, icon in ways:
@@ -80,8 +80,8 @@ def uncaught(error: Exception) -> bool:
     """What no boundary holds, a control's callback for one, is said in words too: Streamlit then shows no traceback."""
     log("of an action", error)
     st.html(
-        '<div class="dpviz-problem" role="alert">Your last action could not be done: something in it broke. '
-        "Your settings are in this page’s address, and pins and runs are as they were: load the page again.</div>"
+        '<div class="dpviz-problem" role="alert">Your last action failed because of an error. '
+        "Your settings are in this page’s address, and pins and runs have not changed: load the page again.</div>"
     )
     with st.expander("What to report"):
         st.code(report("", "action", error, ""), language=None, wrap_lines=True)

@@ -43,8 +43,9 @@ PICTURE = (  # drawn by look.css
     "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b><p class='coin'>in or out?</p>"
 )
 OPENING = (
-    "Your row is in the data, or it is not. A model is trained with noise and published. Someone who sees it guesses: "
-    "in or out? A coin is right half of the time. Differential privacy limits how much better anyone can do."
+    "Your row is in the data, or it is not. A model is trained with noise and published. Someone who sees it guesses "
+    "whether your row was in. Tossing a coin would be right half of the time. Differential privacy limits how much "
+    "better anyone can do."
 )
 # What people come for: name, what it leads to, icon, page and the question there.
 DOORS = (

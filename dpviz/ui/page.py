@@ -202,8 +202,8 @@ def _presets(offered: tuple[Preset, ...]) -> None:
 def _tools() -> None:
     """What is done with the whole state: buttons whose icons are seen and whose names are heard."""
     pins = (
-        "Pin this state: its curves stay on the chart, faded, while you go on. When you present, pins are the stops of "
-        f"your story, in their order. At most {MOST_PINS}."
+        "Pin this state: its curves stay on the chart as faded curves. In a presentation, pins are the stops of your "
+        f"story, in order. At most {MOST_PINS}."
     )
     full = len(history.pins()) >= MOST_PINS
     for name, icon, act, help, disabled in (

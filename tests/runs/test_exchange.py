@@ -422,7 +422,7 @@ class TestReport:
 
     def test_says_what_happened(self, store: Store) -> None:
         page = Page(report(store, example(store)))
-        for words in (NASTY, "It ran to its end after 9 steps: All done.", "started again 1 times", "ε, Rényi",
+        for words in (NASTY, "It finished after 9 steps: All done.", "started again 1 times", "ε, Rényi",
                       "0.75", "Privacy loss", "Settings"):  # fmt: skip
             assert words in page.text, words
         labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "figure"]

@@ -24,7 +24,7 @@ from dpviz.ui.plain import on_chart
 from dpviz.ui.runs.fields import CHART_TABLE, CHARTS
 from dpviz.ui.train.words import EMPTY, Look
 
-CLAIMED, WITH_SECRET_NOISE = "claimed by a plan that ends there", "with secret noise, by a plan that ends there"
+CLAIMED, WITH_SECRET_NOISE = "claim of a plan that ends there", "claim of such a plan with secret noise"
 HEIGHT = 400  # of several runs beside each other
 _FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
 

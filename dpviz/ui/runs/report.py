@@ -68,7 +68,7 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-_ENDED = {"done": "It ran to its end", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
+_ENDED = {"done": "It finished", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
 
 
 def _final_numbers(view: RunView) -> dict[str, Any]:
@@ -88,15 +88,15 @@ def _claimed(claim: Claim) -> dict[str, Any]:
     claim = claim.shown
     values |= {
         label: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
-        "proven by": claim.name,
+        "accountant": claim.name,
         "covers": claim.coverage,
-        "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
-        "assuming": " ".join(ASSUMPTIONS),
+        "best attack accuracy": f"at most {rounded_up(claim.guess, 4):.4g} (chance: 0.5)",
+        "assumptions": " ".join(ASSUMPTIONS),
     }
     if claim.lower is not None:
-        values["not below"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
+        values["lower bound of the true ε"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
     if claim.conditions:
-        values["on condition that"] = "; ".join(claim.conditions)
+        values["conditions"] = "; ".join(claim.conditions)
     return values
 
 
@@ -148,7 +148,7 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     return charts
 
 
-LEFT_OUT = f"What was measured on the training data is {NOT_COVERED} and left out of this page."
+LEFT_OUT = f"Measurements on the training data are {NOT_COVERED} and are left out of this page."
 
 
 @cache

@@ -258,9 +258,9 @@ def _settings(engine: Engine, record: RunRecord) -> None:
 def _assumptions(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     st.markdown(
-        "One ε is claimed, with what it covers; the curves are readings. **Moments, Rényi and tight** read the run as "
-        "if its end had been planned; the **odometer** holds whenever the run ends; the **filter** keeps its budget. "
-        "**Bayesian DP** speaks of data like these only."
+        "A run claims one ε and states what it covers; the curves are readings. **Moments, Rényi and numerical (PLD)** "
+        "read the run as if its end had been planned. The **odometer** holds whenever the run ends, and the **filter** "
+        "keeps its budget. **Bayesian DP** only covers data like these."
     )
     claim = claim_of_view(view, engine.store)
     coverage = claim.coverage if claim.holds else in_words(claim)
@@ -298,7 +298,7 @@ def files(engine: Engine, record: RunRecord) -> None:
     measured = st.checkbox(
         f"Report with measurements on training data ({NOT_COVERED})",
         key=f"file.measured.{record.id}",
-        help="Loss, norms, the Bayesian ε, times: leave them out of what is published. CSV, Parquet and JSON hold and "
+        help="These are loss, norms, the Bayesian ε and times: do not publish them. CSV, Parquet and JSON hold and "
         "mark them.",
     )
 
