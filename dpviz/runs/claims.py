@@ -213,7 +213,7 @@ def _with_earlier(
     if not earlier:
         return claim
     if settings.adaptive:
-        reason = "it was started again with other noise, and what it spent before is not in its budget"
+        reason = "it was started again with other noise, and its earlier spending is not in its budget"
         return Claim.nothing(reason, settings.delta)
     if not kept:
         return Claim.nothing("it was started again and left its plan: no ε covers all attempts", settings.delta)
@@ -369,9 +369,9 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
         examples = _examples(settings, _started(store.events(record.id, kinds=("started",))))
         runs = merge_events((*charged_before(record, store), *everything_planned(settings, examples)))
         if not was_planned(_runs(record.summary.get("mechanisms") or []), settings, examples):
-            unbounded = "what it spent is not what was planned"
+            unbounded = "its spending differs from its plan"
         elif len(runs) > MOST_DIFFERENT:
-            unbounded = f"its {len(runs):,} steps with a noise of their own are not added up here"
+            unbounded = f"its {len(runs):,} steps with different noise cannot be added up here"
         else:
             mechanisms = tuple((m.noise_multiplier, m.sample_rate, count) for m, count in runs)
     return Origin(

@@ -18,7 +18,7 @@ from dpviz.runs.store.store import Store
 RETRY = 1.0
 PATIENCE = 3.0
 V = TypeVar("V")
-DIED_TWICE = "its worker process died twice (out of memory, or killed)"
+DIED_TWICE = "its worker process ended twice (out of memory, or killed)"
 HELD = "Runs wait until they can be recorded and then continue."
 
 

@@ -224,14 +224,14 @@ def refusal(scope: Scope) -> str:
     if not host_is_ours(host, config.get_option("server.allowedHosts")):
         return (
             f"Expected Host={', '.join(hosts)!r} to be a name of this server. Open it as http://localhost, "
-            "or start it with --server.allowedHosts and the name that it is to have."
+            "or start it with --server.allowedHosts and its name."
         )
     if scope["type"] == "websocket" and not origins:
         return "Expected an Origin header: only browsers are served here."
     also = [origin.strip() for origin in config.get_option("server.corsAllowedOrigins")]
     strangers = [origin for origin in origins if not origin_is_ours(origin, host, also)]
     if strangers:
-        return f"Expected Origin={', '.join(strangers)!r} to be this server: pages of others are not served."
+        return f"Expected Origin={', '.join(strangers)!r} to be this server: other pages are not served."
     return ""
 
 

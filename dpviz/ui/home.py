@@ -139,7 +139,7 @@ def _chart(number: str) -> None:
     rate = f"q = {numbers.plain(state.get(mechanism.RATE), digits=4)}, " * (mechanism.RATE in stop.question.fields)
     setting = (
         f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}, Poisson sampling, one example added or removed; every "
-        "bound is that of a published theorem"
+        "bound follows from a published theorem"
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')

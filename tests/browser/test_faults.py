@@ -60,7 +60,7 @@ def test_whatever_is_killed_the_page_says_so(browser: Browser, home: Path, tmp_p
         page = visitor(browser, url)
         started(page)
         kill(home, "dpviz.runs.cluster.worker")
-        says(page, "Restarted: its worker died")
+        says(page, "Restarted: its worker ended")
         says(page, "Restarted.* Step [1-9]")
         kill(home, "dpviz.runs.cluster.host")
         says(page, "Lost after .*: the process that hosts the workers has ended")

@@ -104,7 +104,7 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
     [
         (LOUD, {"mechanisms": [[0.3, 64 / N, 1]]}, "left its plan"),
         (LOUD, {"reason": "not finite"}, "left its plan"),
-        (LOUD.with_(policy="adaptive_noise", filter_epsilon=60.0), {}, "what it spent before is not in its budget"),
+        (LOUD.with_(policy="adaptive_noise", filter_epsilon=60.0), {}, "its earlier spending is not in its budget"),
     ],
 )
 def test_what_no_account_holds_together_claims_nothing(
@@ -268,7 +268,7 @@ LANGEVIN = TINY.with_(method="dp_sgld", learning_rate=0.1, max_grad_norm=1.0, st
     [
         (TINY.with_(method="sgd"), "it was trained without noise"),
         (ADAPTIVE, "its policy chose its steps from intermediate results"),
-        (LANGEVIN, "70 steps with a noise of their own"),
+        (LANGEVIN, "70 steps with different noise"),
     ],
 )
 def test_what_cannot_be_added_up_says_why(engine: Engine, weights: Path, settings: RunSettings, why: str) -> None:

@@ -33,7 +33,7 @@ def breaks(*_: Any, **__: Any) -> Any:
 def spoken(at: AppTest) -> list[str]:
     """What is said to have failed; no red traceback anywhere."""
     assert not at.exception
-    return [text for text in said(at, "problem") if "something in it broke" in text]
+    return [text for text in said(at, "problem") if "because of an error" in text]
 
 
 @pytest.mark.parametrize(

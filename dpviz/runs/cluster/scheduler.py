@@ -28,7 +28,7 @@ HEARTBEAT = 1.0
 # Seconds that closing waits for the thread.
 START_PATIENCE = 15.0
 
-SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
+SCHEDULER_WENT = "the Dask scheduler ended, and the run with it"
 
 
 @dataclass(slots=True)

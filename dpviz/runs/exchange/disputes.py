@@ -12,8 +12,8 @@ from dpviz.runs.store.store import Store
 
 MISMATCH = "claims do not match"
 IMPORTED = (
-    "Imported from a file: what it says of its data, model, accuracy and of where its noise came from is its own word. "
-    "Every ε is recomputed from the mechanisms and distances that it holds."
+    "Imported from a file: its data, model, accuracy and the source of its noise are as the file states and were not "
+    "checked. Every ε is recomputed from the mechanisms and distances in the file."
 )
 # Other processors and libraries round otherwise; a step costs far more than this.
 _SAME = 1e-6
@@ -65,8 +65,8 @@ def dispute_words(disputes: Sequence[Dispute]) -> str:
     if not disputes:
         return ""
     return (
-        f"Its {MISMATCH} what it did: {'; '.join(dispute.words for dispute in disputes)}. "
-        "What is shown is recomputed from its mechanisms and distances."
+        f"Its {MISMATCH} its steps: {'; '.join(dispute.words for dispute in disputes)}. "
+        "The numbers shown are recomputed from its mechanisms and distances."
     )
 
 

@@ -25,7 +25,7 @@ CHARGED_KIND = "charged"
 # Added to a run that came from a file: what it recorded that does not follow from its mechanisms.
 IMPORTED_KIND = "imported"
 
-RESTARTED = "its worker died, so it runs again from its first step"
+RESTARTED = "its worker ended, so it runs again from its first step"
 
 
 class StoreError(RuntimeError):

@@ -28,12 +28,12 @@ from dpviz.training.data.own.place import is_own
 from dpviz.training.events import DECLARED, PUBLIC_SIZE
 from dpviz.training.settings import RunSettings
 
-RELEASED_NOTHING = "it has released nothing"
+RELEASED_NOTHING = "it has not released anything"
 MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
 LOSSES_DECIDED = "not finite"
-NOT_PLANNED = "what was charged is not what was planned"
-OVERSPENT = "what was charged exceeds its budget"
+NOT_PLANNED = "the charges differ from the plan"
+OVERSPENT = "the charges exceed the budget"
 WITHOUT_NOISE = "it was trained without noise"
 ASSUMPTIONS = (
     "One example is added or removed; Poisson batches; Gaussian noise on the sum of clipped gradients.",
@@ -199,7 +199,7 @@ def claim_at(
         return ahead
     problem = ""
     if reason == LOSSES_DECIDED:
-        return Claim.nothing("losses that were not released decided about its end", settings.delta)
+        return Claim.nothing("losses that were not released decided its end", settings.delta)
     if charged is not None and ahead.shown.holds:
         problem = _not_kept(charged, settings, examples)
     if problem:
