@@ -237,8 +237,8 @@ def verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if not other:
         return "The result is the same to the last digit."
     return (
-        f"The result differs from the record in {', '.join(name.replace('_', ' ') for name in other)}. Another processor "
-        "or PyTorch version rounds differently, and runs then diverge, about as much as runs with different seeds."
+        f"The result differs from the record in {', '.join(name.replace('_', ' ') for name in other)}. Another "
+        "processor or PyTorch version rounds differently, and runs then diverge, about as much as runs with different seeds."
     )
 
 
