@@ -238,7 +238,7 @@ def verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         return "The result is the same to the last digit."
     return (
         f"The result differs from the record in {', '.join(name.replace('_', ' ') for name in other)}. Another "
-        "processor or PyTorch version rounds differently, and runs then diverge, about as much as runs with different seeds."
+        "processor or PyTorch version rounds differently, and runs then diverge as with different seeds."
     )
 
 
