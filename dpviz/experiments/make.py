@@ -175,14 +175,14 @@ def chosen(keys: Sequence[str], known: Mapping[str, Experiment] = EXPERIMENTS) -
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where something failed."""
-    parser = argparse.ArgumentParser("python -m dpviz.experiments", description="Make the records behind figures.")
-    parser.add_argument("keys", nargs="*", metavar="KEY", help=f"which, all if none: {', '.join(EXPERIMENTS)}")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="processes at once, %(default)s if none")
+    parser = argparse.ArgumentParser("python -m dpviz.experiments", description="Make the records behind the figures.")
+    parser.add_argument("keys", nargs="*", metavar="KEY", help=f"experiments to run; default all: {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="parallel processes (default %(default)s)")
     given = parser.parse_args(arguments)
     try:
         began, good = time.monotonic(), make(chosen(given.keys), jobs=given.jobs, say=_told)
     except KeyboardInterrupt:
-        print(f"Stopped. What is done is kept in {PARTS}/; the same command goes on.", file=sys.stderr)
+        print(f"Stopped. Finished runs are kept in {PARTS}/; the same command continues.", file=sys.stderr)
         return 1
     except ValueError as problem:
         print(f"dpviz: {problem}", file=sys.stderr)
