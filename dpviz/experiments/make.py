@@ -176,7 +176,8 @@ def chosen(keys: Sequence[str], known: Mapping[str, Experiment] = EXPERIMENTS) -
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where something failed."""
     parser = argparse.ArgumentParser("python -m dpviz.experiments", description="Make the records behind the figures.")
-    parser.add_argument("keys", nargs="*", metavar="KEY", help=f"experiments to run; default all: {', '.join(EXPERIMENTS)}")
+    which = f"experiments to run; default all: {', '.join(EXPERIMENTS)}"
+    parser.add_argument("keys", nargs="*", metavar="KEY", help=which)
     parser.add_argument("--jobs", type=int, default=JOBS, help="parallel processes (default %(default)s)")
     given = parser.parse_args(arguments)
     try:
