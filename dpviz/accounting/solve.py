@@ -188,8 +188,8 @@ class _Problem:
         reason = self.bound(name, value).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
         return NoAnswer(
-            f"Expected a target_epsilon that method {self.method.name!r} can reach, found {self.target:.12g}: "
-            f"no {words} suffices at {given}. {reason or 'Raise target_epsilon.'}",
+            f"Expected target_epsilon={self.target:.12g} to be reachable by method {self.method.name!r}: "
+            f"no value of {words} suffices at {given}. {reason or 'Raise target_epsilon.'}",
             reason,
         )
 

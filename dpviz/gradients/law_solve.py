@@ -102,7 +102,9 @@ def solve_law(
     else:
         answer = _least_delta(gap, fits, start)
     if answer is None:
-        raise NoAnswer(f"Expected a target_epsilon that can be reached: no {unknown} suffices. Raise target_epsilon.")
+        raise NoAnswer(
+            f"Expected target_epsilon={target:.12g} to be reachable: no value of {unknown} suffices. Raise it."
+        )
     return answer
 
 

@@ -141,7 +141,7 @@ def test_the_headline_says_what_the_ring_lies_in(texts: dict[str, str]) -> None:
     assert second == (chain.step_size > f.second[at])
     assert bool(third) == (chain.step_size < f.third[at])
     assert ("all three" in REGION.headline(a)) == (first and second and bool(third))
-    assert bool(f.open.size) == ("Nowhere" not in a.plot.alt)
+    assert bool(f.open.size) == ("at no point" not in a.plot.alt)
     names = written(a.plot.chart())
     assert ("<b>all three hold</b>" in names) == bool(f.open.size)
     assert "<b>yours</b>" in names

@@ -66,7 +66,7 @@ def test_a_killed_worker(engine: Engine) -> None:
     kill(worker_of(engine, run))
     record = engine.wait(run, 60.0)
     assert record.state == "failed"
-    assert "died twice" in record.reason
+    assert "ended twice" in record.reason
     # Another run is not to blame.
     assert short_run(engine).state == "done"
 

@@ -171,7 +171,7 @@ class TestThereAndBack:
         assert "a.npz" in content  # what went wrong is still said
         copy = import_json(store, content.encode())
         assert copy.settings["start_from"] is not None  # its claim rests on what it started from
-        assert any("started from" in text for text in claims.claim_of_view(view(store, copy.id), store).conditions)
+        assert any("optimiser state" in text for text in claims.claim_of_view(view(store, copy.id), store).conditions)
 
 
 class TestNotBelieved:

@@ -397,7 +397,7 @@ def test_an_empty_file_beside_weights_is_told(tmp_path: Path, opens: Opens) -> N
     (tmp_path / "weights" / "7.pt").write_bytes(b"parameters")
     (tmp_path / "runs.sqlite").touch()
     store = opens(tmp_path / "runs.sqlite")
-    assert "is empty, though weights" in store.notice
+    assert "is empty, although weights" in store.notice
     usable(store)
 
 

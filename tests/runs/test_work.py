@@ -243,7 +243,7 @@ def test_a_task_that_dask_gave_up(
     until(lambda: heard["on_end"] == runs)
     records = [store.run(run) for run in runs]
     assert [record.state for record in records] == ["failed", "failed", "queued", "lost"]
-    assert "died twice" in records[0].reason
+    assert "ended twice" in records[0].reason
     assert records[1].reason == "OSError: no"
 
 

@@ -22,7 +22,7 @@ def test_a_bayesian_epsilon_that_stands_for_what_nobody_saw_says_so(distances, u
     """One on large distances or on the worst case does not."""
     found = summary(distances)
     assert 0.5 < found["tail_share"] <= 1.0 if unseen else found["tail_share"] < 0.1
-    assert ("nobody saw" in found["bayesian_text"]) == unseen
+    assert ("not in the sample" in found["bayesian_text"]) == unseen
     assert not unseen or f"{found['tail_share']:.0%} of the mean" in found["bayesian_text"]
 
 
@@ -35,7 +35,7 @@ def test_what_a_bayesian_epsilon_is_and_why_it_lies_above_or_below():
         ([0.02] * 2000, norms.with_(steps=3), "100% of the sampled gradients are shorter than C"),
         ([0.1] * 64, norms.with_(definition=1), "It is not below moments at this δ_μ"),
         ([], norms, "No distance was measured"),
-        ([0.2] * 64, SETTINGS, "bound neither adjacency"),
+        ([0.2] * 64, SETTINGS, "no bound for either adjacency"),
     ):
         text = summary(distances, settings)["bayesian_text"]
         assert said in text

@@ -78,7 +78,7 @@ def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
     shown = at.dataframe[0].value.set_index("")
     assert shown.loc["test accuracy", "recorded"] == numbers.plain(before["test_accuracy"], digits=6)
     assert shown.loc["steps", "here"] != "–"
-    assert any("to the last digit" in text or "rounds otherwise" in text for text in said(at, "note"))
+    assert any("to the last digit" in text or "rounds differently" in text for text in said(at, "note"))
 
 
 def test_a_difference_is_named() -> None:

@@ -166,7 +166,7 @@ class _BayesianProblem:
 
     def no_answer(self, words: str) -> NoAnswer:
         return NoAnswer(
-            f"Expected a target_epsilon that Bayesian DP can reach, found {self.target:.12g}: no {words} suffices. "
+            f"Expected target_epsilon={self.target:.12g} to be reachable by Bayesian DP: no value of {words} suffices. "
             "Raise target_epsilon, add noise, or clip."
         )
 

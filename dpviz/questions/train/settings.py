@@ -97,8 +97,8 @@ def run_settings(values: Mapping[str, Any]) -> RunSettings:
         settings = settings.with_(target_measure="private")
         if settings.target_accuracy is None:
             raise ValueError(
-                f"Expected target_accuracy with policy={settings.policy!r}, which ends when it is reached: take, "
-                "for example, 0.93."
+                f"Expected target_accuracy with policy={settings.policy!r}, which ends when it is reached: take "
+                "0.93, for example."
             )
     # Auto: where it costs little. Where every step has a noise of its own, it takes more than a tenth of a step's time.
     wanted = not settings.changing if values["bayesian"] == "auto" else values["bayesian"]
