@@ -23,7 +23,7 @@ def test_a_bayesian_epsilon_that_stands_for_what_nobody_saw_says_so(distances, u
     found = summary(distances)
     assert 0.5 < found["tail_share"] <= 1.0 if unseen else found["tail_share"] < 0.1
     assert ("not in the sample" in found["bayesian_text"]) == unseen
-    assert not unseen or f"{found['tail_share']:.0%} of the mean" in found["bayesian_text"]
+    assert not unseen or f"{found['tail_share']:.0%} of the bound" in found["bayesian_text"]
 
 
 def test_what_a_bayesian_epsilon_is_and_why_it_lies_above_or_below():
