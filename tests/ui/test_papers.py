@@ -49,5 +49,5 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     assert EPOCHS.key not in at.session_state["value.kopen"], "an entered value settles it, though it stays the same"
     at.text_area(key="snippet").set_value("<b>for").run()
     press(at, "Fill the form")
-    assert any("no Python" in text for text in said(at, "problem"))
+    assert any("not valid Python" in text for text in said(at, "problem"))
     assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"
