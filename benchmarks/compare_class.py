@@ -95,7 +95,7 @@ def table(visitors: int = VISITORS) -> str:
         server = server_process(url)
 
         def spent() -> None:
-            cpu.append(sum(server.cpu_times()[:2]))
+            cpu.append(sum(sum(each.cpu_times()[:2]) for each in (server, *server.children())))
 
         together = threading.Barrier(visitors, action=spent)
         crowd = [threading.Thread(target=attend, args=(url, i, together, rounds)) for i in range(visitors)]

@@ -22,6 +22,7 @@ from dpviz.questions.shown import explained, frame, settings
 from dpviz.ui import boundary, controls, details, history, measuring, page, panel, pieces, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
+from dpviz.ui.hand.fetched import Alone, Shown
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -143,13 +144,16 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
         return None
     plot_of, height = _beside_pins(shown, question), present.HEIGHT if present.presenting() else HEIGHT
     preset = history.preset()
+    show: Shown = Alone(question.key, height)
+    if history.pins() or preset:
+        show = lambda answer: frame(question, answer, plot_of(answer), height)  # noqa: E731
     below = question.below(joined(shown.key, question, asked).answer)
     parts, words = pieces.live_plot(
         shown.key,
         question,
         state.get,
         asked,
-        lambda answer: frame(question, answer, plot_of(answer), height),
+        show,
         key=question.key,
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, state.get),

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -20,6 +21,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
+from dpviz._remember import MEMORY
 from dpviz.charts import hand as charts_of_hand
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
@@ -32,6 +34,7 @@ from dpviz.questions.noise.expected import OWN_RUNS
 from dpviz.questions.source import Held
 from dpviz.ui import answers
 from dpviz.ui.hand import ahead, fetched
+from dpviz.ui.hand.beside import Makers
 from dpviz.ui.hand.fetched import GLANCE, MOST
 from dpviz.ui.hand.served import BUNDLE, COMPONENTS, OURS, PLOTLY, mark, root, routes
 from dpviz.ui.hand.turns import Job, Turns
@@ -274,6 +277,42 @@ def test_a_frame_is_made_again_where_a_part_that_it_lacked_is_there(computed: li
     answers.start(*parts.missing).result()
     assert fetched.packed(recipe, "3.3").missing is None
     assert computed == ["3.3", "3.3", "3.3"]
+
+
+def test_a_process_beside_the_app_makes_the_same_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of pins and of what lies here none; after it has ended the app makes them."""
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+    written = [
+        fetched._offers[token].recipe
+        for place, query in (
+            ("compose", "q=0.0123456789012345&mech=laplace&b=3.3&curves=renyi_improved.tight"),
+            ("compose", "curves=moments.bayesian.tight&sigma=1.7&quantile=0.3"),
+            ("noise", "noiseview=solve&delta=3e-6"),
+            ("budget", "bview=policy&epochs=12"),
+            ("langevin", ""),
+        )
+        for token in tokens(open_app(place, query)).values()
+    ]
+    pinned = tokens(open_app("compose", "pin=sigma%3D3"))["sigma"]
+    assert fetched._offers[pinned].recipe.written is None
+    makers = Makers()
+    monkeypatch.setattr(fetched, "makers", makers)
+    assert fetched._made_beside(written[0], "3") is None, "none has started"
+    makers.begin(1)
+    try:
+        while not makers._ready:
+            time.sleep(0.05)
+        MEMORY.clear()  # and slow parts with it, which the other process does not know
+        for recipe in written:
+            text = recipe.moved.write(recipe.moved.ticks[len(recipe.moved.ticks) // 2])
+            made = fetched._made_beside(recipe, text)
+            assert made is not None, recipe.written
+            assert made == fetched.make(recipe, text)
+    finally:
+        makers._every[0].close(30.0)
+    assert fetched._made_beside(written[0], "3") is None
+    assert makers._ready == 0
+    makers.end()
 
 
 def test_sessions_take_turns_and_the_newest_wish_comes_first() -> None:

@@ -9,18 +9,14 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 from itertools import zip_longest
-from typing import Any
 
 from dpviz.questions import units
-from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.page import Page
-from dpviz.questions.question import Question
-from dpviz.questions.shown import acting, frame
+from dpviz.questions.shown import acting
 from dpviz.ui.hand import fetched
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
@@ -68,7 +64,7 @@ def wanted() -> Iterator[tuple[fetched.Recipe, str]]:
 def _sliders(page: Page) -> list[tuple[fetched.Recipe, float]]:
     """The first sliders of a page as it starts, in a person's units, and their values."""
     question, get = page.questions[0], of_texts({})
-    show = partial(_shown, question)
+    show = fetched.Alone(question.key)
     made = fetched.recipes(page.key, question, get, question.read(get), AS_IT_STARTS, show)
     by_key = {recipe.moved.key: recipe for recipe in made}
     values = {units.BATCH.key: units.batch(get), units.EPOCHS.key: units.epochs(get)}
@@ -79,7 +75,3 @@ def _sliders(page: Page) -> list[tuple[fetched.Recipe, float]]:
         if key in by_key:
             sliders.append((by_key[key], values[key] if key in values else get(field)))
     return sliders[:SLIDERS]
-
-
-def _shown(question: Question[Any], answer: Answer[Any]) -> dict[str, Any]:
-    return frame(question, answer, answer.plot)

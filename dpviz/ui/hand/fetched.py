@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -21,14 +21,20 @@ from starlette.concurrency import run_in_threadpool
 
 from dpviz._remember import MEMORY, Memory, Named
 from dpviz.charts.hand.pack import Packer
-from dpviz.fields.field import Number
+from dpviz.charts.plot import HEIGHT
+from dpviz.fields.field import Field, Number
+from dpviz.mechanisms import Mechanism
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.gradients import Law, Norms, Vectors
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
+from dpviz.questions.shown import frame
 from dpviz.questions.source import NoSample
 from dpviz.ui import answers, boundary
 from dpviz.ui.answers import Joined, ToCome
+from dpviz.ui.hand import beside
 from dpviz.ui.hand.turns import Turns
 from dpviz.ui.state import Keys
 
@@ -47,6 +53,17 @@ def _token() -> str:
 
 def _as_json(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Shows an answer as its question draws it, with nothing beside it."""
+
+    question: str
+    height: int = HEIGHT
+
+    def __call__(self, answer: Answer[Any]) -> Mapping[str, Any]:
+        return frame(QUESTIONS[self.question], answer, answer.plot, self.height)
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -82,20 +99,57 @@ class Recipe:
         parts = answers.joined(self.place, self.question, answer)
         return self.show(parts.answer), parts
 
+    @cached_property
+    def written(self) -> dict[str, Any] | None:
+        """The recipe as JSON, of which another process makes the same frames; None where it takes what only this one
+        has: pins, samples that were measured or uploaded, recorded runs.
+        """
+        plain = Mechanism | Law | Norms | Vectors | None
+        settings = self.question.settings
+        read_anywhere = all(
+            isinstance(settings[key], Field) or isinstance(self.given[key], plain) for key in self.given
+        )
+        if not (isinstance(self.show, Alone) and read_anywhere):
+            return None
+        fields = _fields(self.question)
+        others = {key: fields[key].write(value) for key, value in self.others.items()}
+        names = {"place": self.place, "question": self.question.key, "moved": self.moved.key}
+        return {**names, "others": others, "height": self.show.height}
+
+
+def recipe_of(written: Mapping[str, Any]) -> Recipe:
+    """The recipe that is `written`.
+
+    Raises:
+        ValueError: no field allows one of its texts.
+    """
+    question = QUESTIONS[written["question"]]
+    fields = _fields(question)
+    others = {key: fields[key].parse(text) for key, text in written["others"].items()}
+    given, moved = question.read(of_values(others)), fields[written["moved"]]
+    assert isinstance(moved, Number)
+    show = Alone(question.key, written["height"])
+    return Recipe(written["place"], question, moved, others, given, show, None)
+
+
+def _fields(question: Question[Any]) -> dict[str, Field[Any]]:
+    """All that recipes of a question may name, by key; its own where a page has another of that key."""
+    return {one.key: one for one in (*units.BEHIND, units.BATCH, units.EPOCHS, *question.fields)}
+
 
 class Packed(NamedTuple):
     """A frame as it travels: JSON, and the columns that it shares with others."""
 
     content: bytes
     columns: Mapping[str, str] = {}
-    missing: Hashable = None  # the slow part that it was made without
+    missing: Any = None  # the slow part that it was made without: its work, and its key
     kept: bool = True  # whether it may be shown again
 
 
 # Packed frames by value, whoever asked for them. Those made of an upload lie in its own memory.
 _frames = Memory(48 * 2**20)
-# Two at the same time: pages are computed beside them, and come first.
-_turns = Turns(2, "frames")
+makers = beside.Makers()
+_turns = Turns(beside.COUNT, "frames")
 
 
 @dataclass(eq=False)
@@ -187,7 +241,7 @@ def packed(recipe: Recipe, text: str) -> Packed:
     """The frame, made once for all who ask."""
     frame = kept(recipe, text)
     if frame is None:
-        frame = _packed(recipe, text)
+        frame = _made_beside(recipe, text) or make(recipe, text)
         if frame.kept:
             _memory(recipe).put((recipe.name, text), frame)
     return frame
@@ -198,7 +252,19 @@ def _memory(recipe: Recipe) -> Memory:
     return next(own, _frames)
 
 
-def _packed(recipe: Recipe, text: str) -> Packed:
+def _made_beside(recipe: Recipe, text: str) -> Packed | None:
+    """The frame from another process; None where there is none, or a slow part is here that it does not know."""
+    made = None if recipe.written is None else makers.make(recipe.written, text)
+    if made is None:
+        return None
+    frame: Packed = made[0]
+    if made[1] is not None:
+        frame = frame._replace(missing=(recipe.question.slow[made[1]].work, frame.missing))
+    return None if frame.missing is not None and answers.there(frame.missing) else frame
+
+
+def make(recipe: Recipe, text: str) -> Packed:
+    """The frame, made here."""
     packer = Packer()
     try:
         shown, parts = recipe.frame(text)
