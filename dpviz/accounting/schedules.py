@@ -192,7 +192,9 @@ def grouped(schedule: Schedule, groups: int, *, smallest: bool = False) -> tuple
         if schedule.exponent == 0.0:
             return np.array([float(schedule.steps)]), np.array([schedule.first])
         edges = np.unique(np.floor(np.geomspace(1.0, schedule.steps + 1.0, groups + 1)))
-        return np.diff(edges), schedule.at(edges[1:] - 1.0 if smallest else edges[:-1])
+        counts, first, after = np.diff(edges), edges[:-1], np.minimum(edges[1:], schedule.steps)
+        # The smallest is the next group's largest, so that both sides share their step sizes.
+        return counts, schedule.at(np.where(counts > 1.0, after, first) if smallest else first)
     sizes = schedule[schedule > 0.0]
     if not sizes.size:
         return np.array([float(schedule.size)]), np.array([0.0])

@@ -44,6 +44,11 @@ class TightBand:
     reason: str = ""
     soon: bool = False
 
+    def after(self, earlier: TightBand) -> TightBand:
+        """Both along x."""
+        x, lower, upper = (np.append(getattr(earlier, end), getattr(self, end)) for end in ("x", "lower", "upper"))
+        return TightBand(x, lower, upper, self.reason)
+
     @property
     def last(self) -> str:
         """The interval at the last mark, for a figure: lower end rounded down, upper end up."""

@@ -172,6 +172,16 @@ def test_the_best_attack_played(sigma: float, rate: float, steps: int, prior: fl
         assert right <= pair + doubt
 
 
+@pytest.mark.parametrize(("sigma", "rate"), [(4.0, 0.01), (2.0, 1e-3), (1.0, 1e-4), (1.0, 1e-3)])
+def test_ten_million_steps_are_resolved_without_the_inverse_of_epsilon(
+    sigma: float, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which looks up to forty times, each on grids of its own."""
+    monkeypatch.setattr("dpviz.accounting.attack.best_accuracy.tight_delta", None)
+    found = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=10**7)
+    assert 0.0 <= found.upper - found.lower < 1e-4
+
+
 @settings(max_examples=25)
 @given(geometric(0.3, 30.0), geometric(1e-4, 1.0), geometric(1.0, 1e5).map(round), st.floats(1e-3, 1 - 1e-3))
 def test_never_beyond_a_pair_nor_the_whole_curve(sigma: float, rate: float, steps: int, prior: float) -> None:

@@ -169,6 +169,12 @@ def test_the_tight_interval_of_few_groups_holds_that_of_all_steps() -> None:
     assert outer_low < low <= high < outer_high
 
 
+def test_both_ends_of_the_tight_interval_share_their_mechanisms() -> None:
+    setting, schedule = Langevin(50_000, 224, 1.0), PowerSchedule(0.1, 1 / 3, 10_000)
+    above, below = ({m for m, _ in langevin_events(setting, schedule, 120, smallest=small)} for small in (False, True))
+    assert len(below - above) == 1  # of the last step
+
+
 PAPER = {"delta": 1e-5, "n": 50_000, "steps": 10_000, "clip": 1}
 BATCH = math.sqrt(50_000)
 

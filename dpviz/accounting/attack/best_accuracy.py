@@ -27,9 +27,9 @@ from dpviz import _validate
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.composed_loss import delta_at
-from dpviz.accounting.pld.grid import ADD, delta_bounds, too_large, without_grid
+from dpviz.accounting.pld.grid import ADD, REMOVE, added_rows, delta_bounds, removed_rows, too_large, without_grid
 from dpviz.accounting.pld.loss_transform import compose
-from dpviz.accounting.pld.plan import aim_at_epsilon, tail_for
+from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.mechanisms.pair import LEAST_SCALE
@@ -37,6 +37,9 @@ from dpviz.mechanisms.pair import LEAST_SCALE
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
 MOST_NOISE = 1e12  # beyond, nothing is computed
 GOOD_ENOUGH = 1e-4  # a narrower accuracy needs no second look
+ENOUGH = 1e-3  # of the accuracy; narrower, it is not worth the inverse of ε(δ), which takes up to half a minute
+FINER = (1.0, 0.25, 0.0625)  # intervals of the grids of a second look, in units of the one that ε at DELTA needs
+DELTA = 1e-5
 ROUNDING = 1e-14  # of sums of probabilities near 1 and of ε₀, many times over
 
 
@@ -125,12 +128,24 @@ def _divergence(mechanism: Mechanism, count: float, epsilon: float, *, member_li
 
 
 def _shown(mechanism: Mechanism, count: float, epsilon: float) -> tuple[float, float]:
-    """Lower and upper δ at ε, read off one grid; where that shows little, what the inverse of ε(δ) says as well."""
+    """Lower and upper δ at ε, read off one grid; off finer ones without a tilt where that shows little, for a tilted
+    window may be too wide; and where these do, what the inverse of ε(δ) says as well.
+    """
     least, most = 0.0, 1.0
     if not without_grid(mechanism, count):
-        (below,), (above,) = delta_bounds([mechanism], np.array([count]), epsilon, np.array([epsilon]))
+        counts, here, tail = np.array([[count]]), np.array([epsilon]), tail_for(count, DELTA)
+        (below,), (above,) = delta_bounds([mechanism], counts[0], epsilon, here)
         least, most = max(least, float(below)), min(most, float(above))
-    if most - least > GOOD_ENOUGH:
+        aim = aim_for_rows([mechanism], counts, REMOVE, DELTA)
+        for finer in FINER:
+            if most - least <= GOOD_ENOUGH:
+                break
+            plain = Aim(finer * aim.interval, 0.0, aim.log_wrap)
+            ((removed, beneath),) = removed_rows([mechanism], counts, plain, tail)
+            sides = [removed] if epsilon == 0.0 else [removed, *added_rows([mechanism], counts, plain, tail)]
+            most = min(most, max(float(delta_at(side, here, 1.0)[0]) for side in sides))
+            least = max(least, float(delta_at(beneath, here, -1.0)[0]))
+    if most - least > ENOUGH * (1.0 + least):
         interval = tight_delta(mechanism, count, epsilon)
         least, most = max(least, float(interval.lower)), min(most, float(interval.upper))
     return least, most

@@ -26,7 +26,7 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon_of_each, tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
@@ -228,8 +228,8 @@ def _marks(marks: ArrayLike | None, steps: int) -> Array:
 
 def langevin_tight(setting: Langevin, schedule: Schedule, delta: float, groups: int = GROUPS) -> tuple[float, float]:
     """Lower and upper ε, numerically tight up to the grouping: from below every group takes its smallest step size."""
-    sides = (langevin_events(setting, schedule, groups, smallest=small) for small in (True, False))
-    below, above = (tight_epsilon_of_events(events, delta) for events in sides)
+    sides = [langevin_events(setting, schedule, groups, smallest=small) for small in (True, False)]
+    below, above = tight_epsilon_of_each(sides, delta)
     return float(below.lower), float(above.upper)
 
 

@@ -23,7 +23,7 @@ Tilted transforms: after Koskela, Jälkö, Honkela 2020 (the transform) and Essc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,11 +80,18 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
 
 def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResult:
     """Lower and upper ε at δ of events of equal steps [(mechanism, count), …] together; arrays of shape ()."""
+    return tight_epsilon_of_each([events], delta)[0]
+
+
+def tight_epsilon_of_each(several: Sequence[Iterable[Event]], delta: float) -> list[TightResult]:
+    """The same of each of several lists of events, in one computation: they share mechanisms, or nearly so."""
     target = _validate.number(delta=delta)
-    merged = merge_events(events)
-    ((low, high),) = epsilon_of_rows([m for m, _ in merged], np.array([[float(t) for _, t in merged]]), target)
-    lower, upper = np.array(low), np.array(high)
-    return TightResult(lower, upper, _reason(lower, upper, np.array(float(sum(t for _, t in merged)))))
+    merged = [dict(merge_events(events)) for events in several]
+    mechanisms = list(dict.fromkeys(mechanism for events in merged for mechanism in events))
+    counts = np.array([[float(events.get(mechanism, 0)) for mechanism in mechanisms] for events in merged])
+    ends = [(np.array(low), np.array(high)) for low, high in epsilon_of_rows(mechanisms, counts, target)]
+    totals = counts.sum(axis=1)
+    return [TightResult(*both, _reason(*both, np.array(total))) for both, total in zip(ends, totals, strict=True)]
 
 
 def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> TightResult:

@@ -316,7 +316,9 @@ def _slopes(low: Array, high: Array, interval: float, j: Index) -> tuple[Array, 
 
 
 def delta_at(pld: ComposedLoss, epsilon: Array, sign: float) -> Array:
-    """δ(ε) plus (sign 1) or minus (sign −1) its error; 1 or 0 left of the grid, the last value or 0 right of it."""
+    """δ(ε) plus (sign 1) or minus (sign −1) its error; left of the grid 1 or the first value, as δ falls; right of it
+    the last value or 0.
+    """
     if pld.epsilon.size < 2:  # no grid at all
         return np.full(np.shape(epsilon), 1.0 if sign > 0 else 0.0)
     low, high = _sides(pld)
@@ -331,6 +333,6 @@ def delta_at(pld: ComposedLoss, epsilon: Array, sign: float) -> Array:
         with np.errstate(invalid="ignore"):
             value = np.where(part > 0, low[j] - part * from_left, low[j])
         value = np.maximum(np.maximum(value, low[j + 1] + (1.0 - part) * from_right), height[j + 1])
-    value = np.where(epsilon < pld.epsilon[0], 1.0 if sign > 0 else 0.0, value)
+    value = np.where(epsilon < pld.epsilon[0], 1.0 if sign > 0 else height[0], value)
     value = np.where((epsilon > pld.epsilon[-1]) & (sign < 0), 0.0, value)
     return np.clip(value, 0.0, 1.0)

@@ -248,7 +248,7 @@ def added_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> 
 
 
 def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
-    """(lower, upper) ε for each row of counts; rows of one mechanism that lie close share a grid and its transforms."""
+    """(lower, upper) ε for each row of counts; rows that lie close share a grid and its transforms."""
     answers: dict[int, tuple[float, float]] = {}
     groups: list[list[int]] = []
     for i, row in enumerate(rows):
@@ -261,13 +261,13 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
             answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
             if answers[i][1] - answers[i][0] <= plan.promised(answers[i][0]):
                 continue
-        if groups and len(mechanisms) == 1 and row[0] <= MOST_SPREAD * rows[groups[-1][0]][0]:
+        if groups and row.sum() <= MOST_SPREAD * rows[groups[-1][0]].sum():
             groups[-1].append(i)
         else:
             groups.append([i])
     for members in groups:
-        active, _ = releasing(mechanisms, rows[members[0]])
-        counts = np.array([releasing(mechanisms, rows[i])[1] for i in members])
+        used = [j for j, mechanism in enumerate(mechanisms) if mechanism.releases and rows[members, j].any()]
+        active, counts = [mechanisms[j] for j in used], rows[np.ix_(members, used)]
         for i, (lower, upper) in zip(members, _epsilon_of_group(active, counts, delta), strict=True):
             low, high = answers.get(i, (0.0, math.inf))
             answers[i] = max(low, lower), min(high, upper)

@@ -191,13 +191,15 @@ class ChainFacts:
         chain: the steps.
         cost: conversion → ε after some numbers of steps, the last one all of them.
         allowed: the largest η₁ for some ε, the last one the claim's, with the constants; 0 where none is proven.
-        tight: the numerically tight interval along the steps; None until it is there.
+        tight: the numerically tight interval after all steps; None until it is there.
+        earlier: the same after some numbers of steps before.
     """
 
     chain: Chain
     cost: dict[str, Bound]
     allowed: LangevinConstants
     tight: TightBand | None = None
+    earlier: TightBand | None = None
 
     def epsilon(self, conversion: str = "improved") -> float:
         """Rényi ε of all steps."""
@@ -332,26 +334,29 @@ def steps_alone(answer: Answer[ChainFacts]) -> Hashable:
 
 
 def tight_interval(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
-    """The tight interval after some numbers of steps, the last one with the most groups; some seconds."""
-    chain = answer.facts.chain
-    setting, schedule, last = chain.setting, chain.schedule, float(chain.steps)
+    """The tight interval after all steps; some tenths of a second."""
+    return {"tight": interval(answer.facts.chain, [answer.facts.chain.steps], TIGHT_GROUPS_AT_END)}
+
+
+def earlier_intervals(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
+    """The tight interval after some numbers of steps before the last one, with fewer groups."""
+    last = float(answer.facts.chain.steps)
     # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
-    spread = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
-    marks = np.append(spread[spread < last], last)
-    low, high = np.transpose(
-        [
-            langevin_tight(
-                setting,
-                PowerSchedule(schedule.first, schedule.exponent, int(t)),
-                chain.delta,
-                TIGHT_GROUPS_AT_END if t == last else TIGHT_GROUPS,
-            )
-            for t in marks
-        ]
-    )
+    marks = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
+    return {"earlier": interval(answer.facts.chain, marks[marks < last].tolist(), TIGHT_GROUPS)}
+
+
+def interval(chain: Chain, marks: Sequence[float], groups: int) -> TightBand:
+    """The tight interval of the steps up to each mark."""
+    setting, schedule = chain.setting, chain.schedule
+    ends = [
+        langevin_tight(setting, PowerSchedule(schedule.first, schedule.exponent, int(t)), chain.delta, groups)
+        for t in marks
+    ]
+    low, high = np.reshape(ends, (-1, 2)).T
     # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
-    renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon
-    return {"tight": TightBand(marks, low, np.minimum(high, renyi))}
+    renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon if marks else high
+    return TightBand(np.array(marks, dtype=np.float64), low, np.minimum(high, renyi))
 
 
 def layout(*more: Field[Any]) -> Layout:
@@ -409,7 +414,7 @@ def about(
         along_steps, by_epsilon: whether it needs what some numbers of steps cost (`step_marks`), and the largest step
             sizes for some ε (`epsilon_grid`).
         extended: the facts with what this question knows beside them.
-        more_slow: keys and works of slow parts beside the tight interval.
+        more_slow: keys and works of slow parts beside the tight interval after all steps.
     """
     settings = annotated(Chain)
 
@@ -425,7 +430,7 @@ def about(
 
     slow = [
         slow_facts(key, work, drawn=lambda answer: drawn(answer.facts, answer.given))
-        for key, work in (*more_slow, (steps_alone, tight_interval))
+        for key, work in ((steps_alone, tight_interval), *more_slow)
     ]
     return Question(
         key=f"langevin_{option}",

@@ -20,6 +20,7 @@ from dpviz.questions.langevin.chain import (
     Chain,
     ChainFacts,
     about,
+    earlier_intervals,
     epsilon_grid,
     finite,
     four_digits,
@@ -27,6 +28,7 @@ from dpviz.questions.langevin.chain import (
     proven,
     step_marks,
     step_sizes,
+    steps_alone,
     wang_region,
 )  # fmt: skip
 from dpviz.questions.methods import epsilon_axis, steps_axis
@@ -65,7 +67,7 @@ def cost(facts: ChainFacts) -> LinePlot:
         x=steps_axis(),
         y=epsilon_axis(shown=(0.0, 1.08 * top) if 0.0 < top < 1e300 else None),
         lines=lines,
-        bands=() if facts.tight is None else (band(facts.tight),),
+        bands=() if facts.tight is None or facts.earlier is None else (band(facts.tight.after(facts.earlier)),),
         guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
@@ -176,7 +178,13 @@ def error_of_epsilon(facts: ChainFacts, *, gradient_variance: float) -> LinePlot
     )
 
 
-COST = about("cost", cost, "sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample", along_steps=True)
+COST = about(
+    "cost",
+    cost,
+    *("sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample"),
+    along_steps=True,
+    more_slow=((steps_alone, earlier_intervals),),
+)
 EPSILON = about("epsilon", against_epsilon, "sgfig1", by_epsilon=True)
 SIZE = about("size", against_size, "sgfig2n", rule=RULE)
 CLIP = about("clip", against_clip, "sgfig2l")
