@@ -152,7 +152,8 @@ def names_on_lines(
     """Each line's name (its `end`, if it has one) beside it, where other lines leave most room: for lines that leave
     through the top or the bottom, where a name at the line's end would stand beside nothing.
 
-    No name covers what is `taken` by other words, nor a ring.
+    No name covers what is `taken` by other words, nor a ring. Each is an annotation named "line" and its line's name: a
+    chart without room for them shows them below.
     """
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
@@ -173,7 +174,8 @@ def names_on_lines(
         at, up, (right, high) = places[best]
         where: Annotation = {"xanchor": "right" if right < 0 else "left", "yanchor": "bottom" if high > 0 else "top"}
         shift: Annotation = {"xshift": right * _AWAY, "yshift": high * _OFF}
-        names.append(_on_paper(look.named(f"<b>{text}</b>", line.hue), at, up, look.LABEL_SIZE, **where, **shift))
+        words = look.named(f"<b>{text}</b>", line.hue)
+        names.append(_on_paper(words, at, up, look.LABEL_SIZE, name=f"line {line.name}", **where, **shift))
     return names
 
 

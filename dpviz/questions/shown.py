@@ -18,6 +18,12 @@ from dpviz.questions.layout import Reader, fields_of
 from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.question import Question
 
+# Tags, and numbers with their names: they are bold, or values of metrics.
+_TAGS = '<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)'
+# What no line break divides: a symbol and its value, a number and its unit or exponent.
+_UNDIVIDED = re.compile(rf"{_TAGS}|(\w+ (?:[=≤≥≈]|&lt;) \d[\d.]*(?:e-\d+|\s%)?|\d[\d.]*(?:e-\d+|\s%))")
+_SUBSCRIPT = re.compile(r"_(μ)\b")
+
 # Markdown that questions write their assumptions in, after its text was escaped.
 _SPANS = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -61,19 +67,21 @@ def _terms() -> dict[str, Any]:
 
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
-    """What finds a term outside of numbers (which are bold, or values of metrics), and what opens each of its forms."""
+    """What finds a term outside of numbers, and what opens each of its forms, with subscripts as HTML has them."""
     opening: dict[str, str] = {}
     for term, entry in _terms().items():
         for form in (term, *entry.get("also", ())):
+            form = _SUBSCRIPT.sub(r"<sub>\1</sub>", form)
             first = form[0].upper() if form[0].isascii() else form[0]
             tag = f'<dfn tabindex="-1" data-means="{escape(entry["means"])}">'
             opening |= dict.fromkeys((form, first + form[1:]), tag)
     terms = "|".join(map(re.escape, sorted(opening, key=len, reverse=True)))
-    return re.compile(rf'<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)|\b({terms})(?!\w|<sub>)'), opening
+    return re.compile(rf"{_TAGS}|\b({terms})(?!\w|<sub>)"), opening
 
 
 def explained(*html: str) -> list[str]:
-    """The same texts, in which the first occurrence of each term of the glossary says what it means."""
+    """The same texts as they are set: the first occurrence of each term of the glossary says what it means, subscripts
+    are low, and no number is divided from what belongs to it."""
     pattern, opening = _pattern()
     seen: set[str] = set()
 
@@ -84,7 +92,10 @@ def explained(*html: str) -> list[str]:
         seen.add(tag)
         return f"{tag}{match[1]}</dfn>"
 
-    return [pattern.sub(mark, text) for text in html]
+    def whole(match: re.Match[str]) -> str:
+        return f"<span>{match[1]}</span>" if match[1] else match[0]
+
+    return [pattern.sub(mark, _UNDIVIDED.sub(whole, _SUBSCRIPT.sub(r"<sub>\1</sub>", text))) for text in html]
 
 
 def strip(metrics: Sequence[Metric]) -> str:

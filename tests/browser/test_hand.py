@@ -181,6 +181,23 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
 
 
 @pytest.mark.sweep
+def test_the_thumb_stands_at_a_typed_value_when_its_frame_is_drawn(page: Page) -> None:
+    open_page(page, "attack")
+    stands = text(page, "target").evaluate(
+        """entry => {
+          const slider = entry.closest(".dpviz-number").querySelector("input[type=range]");
+          const before = slider.value;
+          entry.value = "4";
+          entry.dispatchEvent(new Event("input"));
+          entry.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+          return [before, slider.value];
+        }"""
+    )
+    assert float(stands[0]) < float(stands[1])
+    wait_idle(page)
+    assert slider(page, "target").input_value() == stands[1]
+
+
 def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     """Streamlit may unmount a component and mount it again, at a page's start say."""
     open_page(page, "compose", curves="moments")

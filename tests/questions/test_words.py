@@ -50,7 +50,8 @@ def test_terms_are_explained_where_they_first_stand_and_no_word_or_number_change
     answer = asked(question)
     texts = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, question.notes(answer)))
     shown = explained(*texts)
-    assert [re.sub("</?dfn[^>]*>", "", text) for text in shown] == list(texts)
+    plain = [[re.sub("<[^>]*>", "", text).replace("_μ", "μ") for text in one] for one in (shown, texts)]
+    assert plain[0] == plain[1]
     meanings = re.findall(r'<dfn tabindex="-1" data-means="(.+?)">', "".join(shown))
     assert len(meanings) == len(set(meanings)) > 0
     assert {unescape(one) for one in meanings} <= set(glossary().values())
@@ -59,8 +60,18 @@ def test_terms_are_explained_where_they_first_stand_and_no_word_or_number_change
 
 def test_symbols_with_an_index_are_terms_of_their_own() -> None:
     epsilon, both = explained("<b>ε ≤ 1</b> ε<sub>μ</sub>, at ε_μ", "ε, Rényi DP, σ-algebra, best attack accuracy")
-    assert re.findall("<dfn.*?>(.*?)</dfn>", epsilon) == ["ε_μ"]
+    assert re.findall("<dfn.*?>(.*?)</dfn>", epsilon) == ["ε<sub>μ</sub>"]
     assert re.findall("<dfn.*?>(.*?)</dfn>", both) == ["ε", "Rényi DP", "σ", "best attack accuracy"]
+
+
+def test_a_line_break_divides_no_number_from_its_name_unit_or_exponent() -> None:
+    (text,) = explained("at δ = 1e-5, <b>ε ≤ 1</b> (chance: 50 %), p &lt; 0.001, 3 steps of 2e-7")
+    assert [re.sub("<[^>]*>", "", one) for one in re.findall("<span>(.*?)</span>", text)] == [
+        "δ = 1e-5",
+        "50 %",
+        "p &lt; 0.001",
+        "2e-7",
+    ]
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:

@@ -1,5 +1,5 @@
 // A chart as it is at the size that the screen has for it. In a large window it fills the height that is left. On a phone
-// the plot has the width, and the names that lines carry at their ends stand below as chips.
+// the plot has the width, and the names that lines carry stand below as chips.
 
 import { axesOf, Scale } from "./axes.js";
 import { ends, TALL } from "./ends.js";
@@ -19,17 +19,17 @@ export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NAR
 // How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
 // in steps and within bounds, with a view of what stands below it. On a phone, where it stays in sight above its controls,
 // it leaves room for them.
-export function heightHere(plot, { height, margin, meta }, fills) {
-  const names = meta?.ends?.length ?? 0;
+export function heightHere(plot, layout, fills) {
+  const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
-    const chips = CHIP * Math.min(Math.ceil(names / 2), 2);
+    const chips = CHIP * Math.min(Math.ceil(chipsOf(layout).length / 2), 2);
     return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
   }
   if (!fills || window.innerWidth < WIDE) return null;
   const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
   const left = STEP * Math.floor((window.innerHeight - above - BELOW) / STEP);
-  const ofNames = margin.t + margin.b + TALL * names; // else they would lie on each other
+  const ofNames = margin.t + margin.b + TALL * (meta?.ends?.length ?? 0); // else they would lie on each other
   return Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST);
 }
 
@@ -59,23 +59,31 @@ function ofHeight(layout, height) {
   return { ...layout, height, annotations: [...ends(layout.meta.ends, { own: scales, held: scales }, inner), ...notes] };
 }
 
+// The names on lines and at their ends, of each the highest first.
+function chipsOf({ annotations = [], meta }) {
+  const onLines = annotations.filter(onLine).map(({ name, text, y }) => ({ line: name.slice(LINE.length), text, y }));
+  return [onLines, meta?.ends ?? []].flatMap((names) => [...names].sort((a, b) => b.y - a.y));
+}
+
+const LINE = "line "; // and a line's name: what a name that stands on it is called
+const onLine = ({ name }) => name?.startsWith(LINE);
+
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
   const says = layout.meta?.ends?.some((end) => end.text.includes(ALONE)) ? " · P(A): what ε alone allows" : "";
   const annotations = (layout.annotations ?? [])
-    .filter((note) => note.name !== "end")
+    .filter((note) => note.name !== "end" && !onLine(note))
     .map((note) => (note.name === "title" ? { ...note, text: note.text + says } : note));
   const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
   if (xaxis?.title?.text?.length * LETTER > inner) {
     xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
     margin.b += 16;
   }
-  const lineEnds = layout.meta?.ends;
   const height = Math.min(layout.height, most);
   // A finger that moves over the chart scrolls the page.
-  const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: lineEnds && [], chips: lineEnds ?? [] }, dragmode: false };
+  const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
   return other;
 }

@@ -45,7 +45,7 @@ export class Names {
   }
 }
 
-// The names below the plot of a narrow chart, the highest line first; a figure of a wide chart has none. A tap hides a
+// The names below the plot of a narrow chart; a figure of a wide chart has none. A tap hides a
 // curve and brings it back, as a click on a name does.
 export class Chips {
   constructor(plot, names) {
@@ -54,7 +54,7 @@ export class Chips {
   }
 
   show({ layout }) {
-    const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
+    const ends = layout.meta?.chips ?? [];
     const content = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
     if (content === this.content) return;
     this.content = content;

@@ -150,6 +150,8 @@ class NumberControl {
   enter() {
     if (!this.dirty) return;
     this.dirty = false;
+    const value = numberIn(this.text.value);
+    if (Number.isFinite(value)) this.slider?.place(this.slider.stops.positionOf(value)); // with its frame, which may be there
     this.entry.now(this.text.value, { exact: false });
   }
 

@@ -162,7 +162,6 @@ def deciding(
         y=curves.value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=curves.around(lines, log_y)),
         lines=lines,
         rings=tuple(rung),
-        end_values=False,
         names_on_lines=True,  # both arms of ε(λ) leave through the top: names at their ends would stand beside nothing
         summary=curves.lowest_point(improved),
     )
@@ -198,7 +197,10 @@ def with_truth(answer: Answer[DecidingFacts]) -> Plot:
         return plot
     assert isinstance(plot.x.shown, tuple)
     x = np.unique([float(plot.lines[0].x[0]), *(plot.x.marks or ()), plot.x.shown[1]])
-    return with_bands(replace(answer, plot=plot), Band(Tight.name, x, np.full(x.shape, low), np.full(x.shape, high)))
+    return with_bands(
+        replace(answer, plot=plot),
+        Band(Tight().label, x, np.full(x.shape, low), np.full(x.shape, high), key=Tight.name),
+    )
 
 
 @dataclass(frozen=True)

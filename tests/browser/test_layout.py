@@ -1,0 +1,63 @@
+"""At each size of a screen no word is clipped or lies on another, and all that is pressed can be hit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from dpviz.questions.catalogue import PAGES
+from tests.browser.driver import PHONE, open_page
+
+pytestmark = pytest.mark.sweep
+
+TARGET = 23.5  # pixels that what is pressed is high and wide at least, rounded
+SIZES: tuple[dict[str, Any], ...] = (
+    PHONE,
+    PHONE | {"viewport": {"width": 844, "height": 390}},
+    *({"viewport": {"width": width, "height": height}} for width, height in ((820, 1180), (1280, 800), (1920, 1080))),
+)
+# What is wrong on the page; a target reaches as far as what lies over it unseen (::after).
+FAULTS = """
+least => {
+  const main = document.querySelector("[data-testid=stMain]");
+  const seen = (e) => {
+    if (!e.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+    for (let at = e; at; at = at.parentElement) if (getComputedStyle(at).clipPath.startsWith("inset(50%")) return false;
+    return true;
+  };
+  const reach = (e) => {
+    const { width, height } = e.getBoundingClientRect();
+    const { content, top, left, right, bottom } = getComputedStyle(e, "::after");
+    const over = (...sides) =>
+      content === "none" ? 0 : sides.reduce((sum, side) => sum + Math.max(-parseFloat(side) || 0, 0), 0);
+    return Math.min(width + over(left, right), height + over(top, bottom));
+  };
+  const pressed = [...main.querySelectorAll("button, a[href], input, [role=combobox]")].filter(seen);
+  const small = pressed.filter((e) => e.getBoundingClientRect().width && reach(e) < least);
+  const fields = [...main.querySelectorAll("input[type=text]")].filter(seen);
+  const dotted = (e) => getComputedStyle(e).textOverflow === "ellipsis";
+  const clipped = fields.filter((e) => e.scrollWidth > e.clientWidth + 1 && !dotted(e));
+  const said = (e) => /[^◆\\s]/.test(e.textContent); // and no place for a hover
+  const words = [...main.querySelectorAll(".js-plotly-plot text")].filter((e) => seen(e) && said(e));
+  const boxes = words.map((e) => [e.getBoundingClientRect(), e.textContent]);
+  const beyond = boxes.filter(([box]) => box.right > innerWidth + 1 || box.left < -1).map(([, text]) => text);
+  const overlaps = boxes.flatMap(([one, a], i) =>
+    boxes.slice(i + 1).filter(([other]) =>
+      Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
+      Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 5
+    ).map(([, b]) => `${a} × ${b}`));
+  const name = (e) => e.getAttribute("aria-label") || e.textContent || e.value || e.outerHTML.slice(0, 80);
+  return { small: small.map(name), clipped: clipped.map(name), beyond, overlaps };
+}
+"""
+
+
+@pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+def test_all_words_are_whole_and_all_that_is_pressed_can_be_hit(page: Page) -> None:
+    faults = {}
+    for key in ("", *(one.key for one in PAGES if one.key != "leakage")):
+        open_page(page, key)
+        faults[key] = {kind: list(found) for kind, found in page.evaluate(FAULTS, TARGET).items() if found}
+    assert {key: found for key, found in faults.items() if found} == {}
