@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
-from dpviz.questions.answer import PENDING, Answer, Slow, whole
+from dpviz.questions.answer import LATER, PENDING, Answer, Slow, soon, whole
 from dpviz.questions.asked import Asked, ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.gradients import File
@@ -126,6 +126,21 @@ def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
         if value.size and np.isnan(value).all() and path in known and not np.isnan(known[path]).all()
     ]  # fmt: skip
     assert not late, "None or PENDING until it is there"
+
+
+@pytest.mark.parametrize("key", [key for key in QUESTIONS if own(key, 0) and key != "claims"])  # a minute
+@pytest.mark.one_of(4)
+def test_a_number_before_its_slow_part_is_a_bound_or_not_there(key: str) -> None:
+    """Of the same name; "≤" may only fall, and by 1 % at most."""
+    question = QUESTIONS[key]
+    answer = question.asked(question.read(lambda field: field.default))
+    before, after = (question.metrics(made(answer, own(key, 0))) for made in (soon, whole))
+    assert [one.name for one in before] == [one.name for one in after]
+    for one, other in zip(before, after, strict=True):
+        if one.value != other.value and one.value not in ("…", "–", LATER):
+            assert (one.value[:2], other.value[:2]) == ("≤ ", "≤ "), (one, other)
+            early, late = (float(each.value.strip("≤ %")) for each in (one, other))
+            assert late <= early <= 1.02 * late, (one, other)  # both are rounded up
 
 
 @pytest.mark.parametrize("seed", SEEDS)
