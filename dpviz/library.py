@@ -56,5 +56,6 @@ from dpviz.mechanisms import Adjacency as Adjacency
 from dpviz.mechanisms import Laplace as Laplace
 from dpviz.mechanisms import Mechanism as Mechanism
 from dpviz.mechanisms import PersonRows as PersonRows
+from dpviz.mechanisms import RandomAllocation as RandomAllocation
 from dpviz.mechanisms import ReplaceOneGaussian as ReplaceOneGaussian
 from dpviz.mechanisms import SampledGaussian as SampledGaussian

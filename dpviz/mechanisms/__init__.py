@@ -3,6 +3,7 @@
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, merge_events
 from dpviz.mechanisms.person_rows import PersonRows
+from dpviz.mechanisms.random_allocation import RandomAllocation
 from dpviz.mechanisms.sampled_gaussian import GaussianEvent, ReplaceOneGaussian, SampledGaussian
 
 # Every mechanism that pages, `dpviz.ask` and the shell offer, in their order; the contract suite tries all of them.
@@ -17,6 +18,7 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "PersonRows",
+    "RandomAllocation",
     "ReplaceOneGaussian",
     "SampledGaussian",
     "merge_events",

@@ -39,6 +39,7 @@ CHECKS: dict[str, Callable[[Any], Array]] = {
     "scale": partial(_validate.positive, "scale"),
     "sample_rate": _validate.sample_rate,
     "rows": partial(_validate.steps, name="rows", minimum=1),
+    "batches": partial(_validate.steps, name="batches", minimum=1),
 }
 
 
