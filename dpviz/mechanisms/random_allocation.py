@@ -206,7 +206,7 @@ def _one(sigma: float, *, upper: bool) -> _Sum:
     """The law of one Y: ln Y is normal, with mean ∓1/(2σ²) under Q and P."""
     h, half = _CELL / sigma, 0.5 / sigma**2
     start = math.floor((-half - _TAIL / sigma) / h)
-    edges: Array = np.arange(start, math.ceil((half + _TAIL / sigma) / h) + 1) * h
+    edges = np.asarray(np.arange(start, math.ceil((half + _TAIL / sigma) / h) + 1) * h, dtype=np.float64)
     (below, mass, above), (below_part, part, above_part) = (_normal_cells(edges, mean, sigma) for mean in (-half, half))
     doubt = (ULPS + 5.0 * _TAIL**2) * UNIT
     if not upper:
