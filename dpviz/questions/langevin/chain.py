@@ -48,7 +48,7 @@ from dpviz.questions.words import words
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
 TIGHT_MARKS = 6
-TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 24, 120
+TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 36, 132
 
 
 FIRST = number("leta")
