@@ -4,7 +4,8 @@
     python -m tools.answers compare FILE
 
 A record holds links and what follows from each: the columns of the chart's data and the numbers in headline and
-metrics. Compared again, each number is the same to 1e-9 (relative), or the link is printed with its first difference.
+metrics. Compared again, each number is the same to 1e-9 (relative), or the link is printed with its first difference;
+with --columns only the chart's data are compared, which stay when words change.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from html import unescape
 from typing import Any
@@ -102,12 +103,12 @@ def answer(link: tuple[str, str]) -> tuple[tuple[str, str], str | Numbers]:
     return link, told
 
 
-def first_difference(was: str | Mapping[str, list[float]], now: str | Mapping[str, list[float]]) -> str:
-    """Where two answers part; empty where they do not."""
+def first_difference(was: str | Numbers, now: str | Numbers, only: str = "") -> str:
+    """Where two answers part, in what has a name that begins with `only`; empty where they do not."""
     if isinstance(was, str) or isinstance(now, str):
         both = isinstance(was, str) and isinstance(now, str)  # the words of a refusal may change
         return "" if both else f"{str(was)[:200]} → {str(now)[:200]}"
-    for name in dict.fromkeys([*was, *now]):
+    for name in filter(lambda name: name.startswith(only), dict.fromkeys([*was, *now])):
         a, b = was.get(name, []), now.get(name, [])
         if len(a) != len(b):
             return f"{name}: {len(a)} numbers → {len(b)}"
@@ -125,6 +126,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pages", nargs="*")
+    parser.add_argument("--columns", action="store_true")
     asked = parser.parse_args()
     if asked.task == "record":
         pairs = [pair for pair in random_links(asked.each, asked.seed) if not asked.pages or pair[0] in asked.pages]
@@ -139,7 +141,7 @@ def main() -> int:
     parted = 0
     with ProcessPoolExecutor(2) as pool:
         for link, told in pool.map(answer, before):
-            if difference := first_difference(before[link], told):
+            if difference := first_difference(before[link], told, "column" * asked.columns):
                 parted += 1
                 print(f"/{link[0]}?{link[1]}\n    {difference}", flush=True)
     print(f"{len(before)} answers compared, {parted} differ")
