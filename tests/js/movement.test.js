@@ -38,7 +38,11 @@ test("a frame is shown once a painting; what is not there fades until the answer
   const frames = { near: ask("near"), rest: ask("rest"), away: ask("away"), at: (field, text) => there[text] };
   const shown = [];
   const why = { textContent: "" };
-  const movement = new Movement(why, frames, (one, field) => shown.push([one, field]));
+  let stands = true; // or a promise of it
+  const movement = new Movement(why, frames, (one, field) => {
+    shown.push([one, field]);
+    return stands;
+  });
   const step = (phase, text, n = 7) => movement.step({ field: "sigma", phase, text, n });
   const painted = () => new Promise((resolve) => setTimeout(resolve, 5));
   assert.deepEqual([step("near", "1"), step("away", "1"), movement.ahead(0)], [false, false, false]);
@@ -52,10 +56,21 @@ test("a frame is shown once a painting; what is not there fades until the answer
     assert.ok(page.has("data-dpviz-behind"));
     assert.equal(why.textContent, words);
   }
+  for (const drawn of [false, true]) {
+    let ends;
+    stands = new Promise((resolve) => (ends = resolve));
+    step("move", drawn ? "2" : "3");
+    await painted();
+    assert.ok(page.has("data-dpviz-behind"), "Plotly is still drawing");
+    ends(drawn);
+    await painted();
+    assert.equal(page.has("data-dpviz-behind"), !drawn);
+  }
+  stands = true;
   assert.ok(movement.ahead(100), "its entry is still to come");
   step("enter", "2");
   await painted();
   assert.ok(!page.has("data-dpviz-behind"));
   assert.deepEqual([movement.ahead(6), movement.ahead(7), movement.last], [true, false, null]);
-  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", "near", "near", "near", "near", "rest"]);
+  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(6).fill("near"), "rest"]);
 });
