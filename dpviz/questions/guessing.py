@@ -10,7 +10,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.pld.quick import quick_tight, settled
+from dpviz.accounting.pld.quick import quick_accuracy, settled
 from dpviz.charts.marks import Array, Column
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
@@ -29,7 +29,7 @@ def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
 
 def accuracy_soon(mechanism: Mechanism, steps: int) -> Accuracy:
     """Its upper end, at most 1 % above, in some milliseconds; one number whatever δ is."""
-    return Accuracy(0.5, quick_tight(mechanism, steps, DELTA.default).accuracy)
+    return Accuracy(0.5, quick_accuracy(mechanism, steps, DELTA.default))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ direction: at ε = 0 both are the total variation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -65,37 +65,60 @@ def quick_tight(mechanism: Mechanism, steps: int, delta: float) -> QuickTight:
 
 def quick_tight_of_events(events: Iterable[Event], delta: float) -> QuickTight:
     """Both of events of equal steps [(mechanism, count), …] together."""
-    return _quick(tuple(merge_events(events)), _validate.number(delta=delta))
+    merged, target = tuple(merge_events(events)), _validate.number(delta=delta)
+    return QuickTight(_epsilon(merged, target), _accuracy(merged, target))
+
+
+def quick_accuracy(mechanism: Mechanism, steps: int, delta: float) -> float:
+    """The accuracy of `quick_tight` alone: its ε may take much longer."""
+    return _accuracy(tuple(merge_events([(mechanism, steps)])), _validate.number(delta=delta))
+
+
+class _Look(NamedTuple):
+    """What one grid says of removal.
+
+    Attributes:
+        aim, tail: the grid.
+        epsilon, lower: ε at δ from above and below.
+        blurred: whether the tilt resolves that ε badly.
+        zero, least: δ(0) from above and below.
+    """
+
+    aim: Aim
+    tail: float
+    epsilon: float
+    lower: float
+    blurred: bool
+    zero: float
+    least: float
+
+
+def _releasing(events: tuple[Event, ...]) -> tuple[list[Mechanism], Array]:
+    return grids.releasing([m for m, _ in events], np.array([float(t) for _, t in events]))
 
 
 @remembered
-def _quick(events: tuple[Event, ...], delta: float) -> QuickTight:
-    mechanisms, counts = grids.releasing([m for m, _ in events], np.array([float(t) for _, t in events]))
-    alike = sum(t * _log_alike(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
-    apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
-    exact = grids.epsilon_without_grid(mechanisms, counts, delta)
-    if exact is None:
-        epsilon, zero = _on_grid(mechanisms, counts, delta)
-        apart = min(apart, zero)
-    else:
-        epsilon = exact[1]
-        if mechanisms and (counts.sum() == 1.0 or all(m.as_gaussian is not None for m in mechanisms)):
-            apart = min(apart, grids.delta_of_row(mechanisms, counts, 0.0)[1])
-    return QuickTight(epsilon, min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0))
-
-
-def _log_alike(mechanism: Mechanism) -> float:
-    apart = mechanism.total_variation
-    return math.log1p(-apart) if apart < 1.0 else -math.inf
-
-
-def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tuple[float, float]:
-    """ε at δ and δ(0) from above."""
+def _look(events: tuple[Event, ...], delta: float) -> _Look:
+    mechanisms, counts = _releasing(events)
     row, tail = counts[None], tail_for(float(counts.sum()), delta)
     aim = aim_for_rows(mechanisms, row, grids.REMOVE, delta)
     [(above, below)] = grids.removed_rows(mechanisms, row, aim, tail)
-    epsilon, lower = epsilon_above(above, delta), epsilon_below(below, delta)
-    if math.isfinite(epsilon) and blurred(above, epsilon, delta):
+    epsilon = epsilon_above(above, delta)
+    poor = math.isfinite(epsilon) and blurred(above, epsilon, delta)
+    zero, least = float(delta_at(above, ZERO, 1.0)[0]), float(delta_at(below, ZERO, -1.0)[0])
+    return _Look(aim, tail, epsilon, epsilon_below(below, delta), poor, zero, least)
+
+
+@remembered
+def _epsilon(events: tuple[Event, ...], delta: float) -> float:
+    """ε at δ from above."""
+    mechanisms, counts = _releasing(events)
+    exact = grids.epsilon_without_grid(mechanisms, counts, delta)
+    if exact is not None:
+        return exact[1]
+    aim, tail, epsilon, lower, poor, *_ = _look(events, delta)
+    row = counts[None]
+    if poor:
         near = aim_at_epsilon(mechanisms, counts, grids.REMOVE, epsilon, delta, aim.interval)
         [(again, beneath)] = grids.removed_rows(mechanisms, row, near, tail)
         epsilon, lower = min(epsilon, epsilon_above(again, delta)), max(lower, epsilon_below(beneath, delta))
@@ -103,15 +126,40 @@ def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tu
         [added] = grids.added_rows(mechanisms, row, aim, tail)
         epsilon = max(epsilon, min(most, epsilon_above(added, delta)))
     if epsilon > ENOUGH * lower and lower < grids.LARGEST_EPSILON:
-        [(_, exact)] = grids.epsilon_of_rows(mechanisms, row, delta)
-        epsilon = min(epsilon, exact)
-    zero, least = float(delta_at(above, ZERO, 1.0)[0]), float(delta_at(below, ZERO, -1.0)[0])
+        [(_, upper)] = grids.epsilon_of_rows(mechanisms, row, delta)
+        epsilon = min(epsilon, upper)
+    return epsilon
+
+
+@remembered
+def _accuracy(events: tuple[Event, ...], delta: float) -> float:
+    """(1 + δ(0))/2 from above."""
+    mechanisms, counts = _releasing(events)
+    alike = sum(t * _log_alike(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
+    apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
+    if grids.epsilon_without_grid(mechanisms, counts, delta) is None:
+        apart = min(apart, _zero(events, delta))
+    elif mechanisms and (counts.sum() == 1.0 or all(m.as_gaussian is not None for m in mechanisms)):
+        apart = min(apart, grids.delta_of_row(mechanisms, counts, 0.0)[1])
+    return min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0)
+
+
+def _log_alike(mechanism: Mechanism) -> float:
+    apart = mechanism.total_variation
+    return math.log1p(-apart) if apart < 1.0 else -math.inf
+
+
+def _zero(events: tuple[Event, ...], delta: float) -> float:
+    """δ(0) from above."""
+    mechanisms, counts = _releasing(events)
+    aim, tail, _, lower, _, zero, least = _look(events, delta)
     if 1.0 + zero > ENOUGH * (1.0 + least):
-        [(above, below)] = grids.removed_rows(mechanisms, row, Aim(aim.interval, 0.0, aim.log_wrap), tail)
+        level = Aim(aim.interval, 0.0, aim.log_wrap)
+        [(above, below)] = grids.removed_rows(mechanisms, counts[None], level, tail)
         zero, least = min(zero, float(delta_at(above, ZERO, 1.0)[0])), max(least, float(delta_at(below, ZERO, -1.0)[0]))
     if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < grids.LARGEST_EPSILON:
         zero = min(zero, 2.0 * best_accuracy(mechanism=mechanisms[0], steps=int(counts[0])).upper - 1.0)
-    return epsilon, zero
+    return zero
 
 
 @remembered
