@@ -120,7 +120,7 @@ def test_events_say_what_they_should():
     assert started["noise_source"].startswith("seed 0")
     assert started["majority"] == summary["majority"] < summary["test_accuracy"]
     assert started["plan"]["mechanisms"] == summary["mechanisms"]
-    assert "not covered by ε" in started["unprotected"]
+    assert "ε does not cover" in started["unprotected"]
     assert RunSettings.from_json(started["settings"]) == settings
     assert {key: value for key, value in last.items() if key not in ("kind", "step", "time")} == summary
     steps = of_kind(events, "step")

@@ -173,7 +173,7 @@ def test_a_count_without_room_is_not_taken_and_said(monkeypatch):
     assert not session.accounts.budget.allows(SampledGaussian(0.5))
     notes = [event["text"] for event in events if event["kind"] == "note"]
     assert notes
-    assert all("No count" in text for text in notes)
+    assert all("not counted" in text for text in notes)
     assert all(mechanism[1] < 1.0 for mechanism in events[-1]["mechanisms"])
 
 

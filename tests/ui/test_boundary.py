@@ -14,6 +14,7 @@ from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import Engine
 from dpviz.ui import boundary, details, home, page, panel, render
+from dpviz.ui.hand import fetched
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
 from tests.ui.driver import charts, open_app, press, put, said, set_to
@@ -39,7 +40,8 @@ def spoken(at: AppTest) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "where", "part"),
     [
-        *(("attack", render, part) for part in ("compute", "frame")),
+        ("attack", render, "compute"),
+        ("attack", fetched, "frame"),
         ("attack", panel, "show"),
         ("attack", details, "details"),
         ("attack", page, "_pins"),
@@ -62,12 +64,12 @@ def test_a_fault_in_a_part_of_a_page(name: str, where: Any, part: str, monkeypat
 
 def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
-    frame = render.frame
+    frame = fetched.frame
 
     def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
         return frame(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
 
-    monkeypatch.setattr(render, "frame", only_small)
+    monkeypatch.setattr(fetched, "frame", only_small)
     at = open_app("orders", "sigma=3&leta=0.2")
     assert not spoken(at)
     assert len(spoken(put(at, "value.sigma", 20.0))) == 1

@@ -49,7 +49,7 @@ def test_a_run_that_is_not_here_and_text_that_is_no_run(engine: Engine) -> None:
     assert "“nowhere” is not among those" in said(at, "problem")[0]
     assert "nowhere (not here)" in group(at, "Network of").options
     at = open_app("leakage", QUICK.replace("small", "..%2F..%2Fetc"))
-    assert "is no run" in at.warning[0].value
+    assert "is not a run" in at.warning[0].value
     assert at.session_state["value.lkrun"] == NEWEST
 
 

@@ -14,7 +14,7 @@ noise, charges every account, and only then looks.
 (9012.57, ((SampledGaussian(noise_multiplier=100.0, sample_rate=1.0), 1),))
 >>> Released(9_000.0, SampledGaussian(100.0), None)
 Traceback (most recent call last):
-TypeError: Expected release() to make a Released; found one made elsewhere, of a number that nothing was charged for.
+TypeError: Expected release() to create a Released, found one created elsewhere: nothing was charged for its number. Call release().
 
 Policies that change noise or batch while training, from private counts alone (Lécuyer 2021, §5).
 
