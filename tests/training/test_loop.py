@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+import threading
 
 import pytest
 import torch
@@ -225,7 +226,8 @@ def test_stop_ends_the_run_with_its_record():
 
 def test_pause_waits_and_single_steps_tell_how_much_noise_came(monkeypatch):
     waited = []
-    monkeypatch.setattr(loop.time, "sleep", waited.append)
+    own = threading.get_ident()
+    monkeypatch.setattr(loop.time, "sleep", lambda s: waited.append(s) if threading.get_ident() == own else None)
     summary, events = recorded(ABALONE, Script("pause", "pause", "step", "pause", "step", "stop"))
     singles = of_kind(events, "step")
     assert (summary["steps"], len(waited), [event["count"] for event in singles]) == (2, 3, [1, 1])

@@ -14,7 +14,7 @@ noise, charges every account, and only then looks.
 (9012.57, ((SampledGaussian(noise_multiplier=100.0, sample_rate=1.0), 1),))
 >>> Released(9_000.0, SampledGaussian(100.0), None)
 Traceback (most recent call last):
-TypeError: Expected release() to create a Released, found one created elsewhere: nothing was charged for its number. Call release().
+TypeError: Expected release() to create a Released, found one created elsewhere, for which nothing was charged.
 
 Policies that change noise or batch while training, from private counts alone (Lécuyer 2021, §5).
 
@@ -85,8 +85,7 @@ class Released:
     def __init__(self, value: float, mechanism: SampledGaussian, maker: _Maker) -> None:
         if maker is not _MAKER:
             raise TypeError(
-                "Expected release() to create a Released, found one created elsewhere: nothing was charged for its "
-                "number. Call release()."
+                "Expected release() to create a Released, found one created elsewhere, for which nothing was charged."
             )
         self._value, self._mechanism = float(value), mechanism
 
