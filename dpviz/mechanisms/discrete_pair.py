@@ -20,6 +20,7 @@ class DiscretePair(DominatingPair):
         losses: rising, (n,).
         mass: Q's probabilities of them, (n,); P's are exp(loss) times as large.
         error: what rounding may have done to each, (n,).
+        side: 1 where the pair dominates a mechanism, −1 where it is dominated: the side on which `log_delta` errs.
         never: Q's probability of an output that P never gives.
         always: P's probability of an output that Q never gives.
     """
@@ -28,6 +29,7 @@ class DiscretePair(DominatingPair):
     losses: Array
     mass: Array
     error: Array
+    side: float
     never: float = 0.0
     always: float = 0.0
 
@@ -84,7 +86,8 @@ class DiscretePair(DominatingPair):
         return self.losses, np.log(self.mass)
 
     def log_delta(self, epsilon: float) -> float:
-        removed = self.mass @ np.maximum(np.exp(self.losses) - math.exp(epsilon), 0.0) + self.always
-        added = self.mass @ -np.expm1(np.minimum(epsilon + self.losses, 0.0)) + self.never
+        mass = self.mass + self.side * self.error
+        removed = mass @ np.maximum(np.exp(self.losses) - math.exp(epsilon), 0.0) + self.always
+        added = mass @ -np.expm1(np.minimum(epsilon + self.losses, 0.0)) + self.never
         delta = max(float(removed), float(added))
         return math.log(delta) if delta > 0.0 else -math.inf

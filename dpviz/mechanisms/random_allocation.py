@@ -56,6 +56,7 @@ class RandomAllocation(Mechanism):
         "independent of other examples and epochs. **Noise:** Gaussian, standard deviation σ × C, on the sum of "
         "gradients clipped to C, fresh at every batch."
     )
+    _upper: ClassVar[bool] = True
     noise_multiplier: float
     batches: int = 100
 
@@ -81,7 +82,7 @@ class RandomAllocation(Mechanism):
     def pair(self) -> DominatingPair:
         if self.batches == 1:
             return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
-        return _pair(self.noise_multiplier, self.batches, upper=True)
+        return _pair(self.noise_multiplier, self.batches, upper=self._upper)
 
     @property
     def least(self) -> Mechanism:
@@ -101,11 +102,7 @@ class _FromBelow(RandomAllocation):
     """What shows certainly no more than `RandomAllocation`, and nearly as much."""
 
     kind: ClassVar[str] = ""
-
-    def pair(self) -> DominatingPair:
-        if self.batches == 1:
-            return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
-        return _pair(self.noise_multiplier, self.batches, upper=False)
+    _upper: ClassVar[bool] = False
 
     @property
     def least(self) -> Mechanism:
@@ -247,4 +244,5 @@ def _pair(sigma: float, batches: int, *, upper: bool) -> DiscretePair:
     error = total.doubt * maximum_filter1d(total.parts[0], near)
     order = np.argsort(means[here], kind="stable")
     losses, mass, error = (each[here][order] for each in (np.log(np.where(here, means, 1.0)), total.parts[0], error))
-    return DiscretePair(sigma, losses - math.log(batches), mass, error, total.zero, total.infinite / batches)
+    side = 1.0 if upper else -1.0
+    return DiscretePair(sigma, losses - math.log(batches), mass, error, side, total.zero, total.infinite / batches)

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 import dpviz
 from dpviz.mechanisms import RandomAllocation, SampledGaussian
+from dpviz.mechanisms.discrete_pair import DiscretePair
 
 # σ, batches, epochs, δ → lower and upper ε computed elsewhere, and a Poisson sample's ε.
 REFERENCE = [
@@ -88,6 +89,15 @@ def test_bounds_keep_their_sides(sigma: float, batches: int) -> None:
     assert pair is not None
     mass, gain = pair.below(math.inf)[0], pair.below(math.inf)[1] + pair.above(math.inf)[1]
     assert (mass, gain) == (pytest.approx(1.0, abs=1e-9), pytest.approx(1.0, abs=1e-9))
+
+
+def test_one_epoch_counts_what_rounding_may_have_done() -> None:
+    pair = RandomAllocation(1.1, 1000).pair()
+    assert isinstance(pair, DiscretePair)
+    excess = np.maximum(np.exp(pair.losses) - math.exp(0.1), 0.0)
+    computed, doubt = float(pair.mass @ excess) + pair.always, float(pair.error @ excess)
+    assert math.exp(pair.log_delta(0.1)) >= computed + 0.9 * doubt
+    assert doubt > 1e-12 * computed
 
 
 def test_more_batches_cost_less_and_one_is_the_gaussian_mechanism() -> None:
