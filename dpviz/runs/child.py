@@ -87,6 +87,10 @@ class Child:
             while True:
                 yield pickle.load(self.output)
 
+    def wait(self) -> None:
+        """Until it has ended."""
+        self._process.wait()
+
     def close(self, limit: float) -> None:
         """End it: by closing its input, by force after `limit` seconds."""
         with self._speaking:  # nobody is in the middle of a line

@@ -1,8 +1,8 @@
 """Answers to what a session or a pinned state asks, each computed once, and their slow parts: joined when they are
 there; which one is missing, for whoever has it computed.
 
-Slow parts are computed beside the page and never hold up the quick ones: a page draws at once what is quick; its
-browser asks for the rest. Results are kept by value: going back costs nothing.
+Slow parts are computed beside the page and never hold up the quick ones, nor each other: a page draws at once what is
+quick; its browser asks for the rest. Results are kept by value: going back costs nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpviz._remember import MEMORY, remembered
+from dpviz.fields.field import Field
+from dpviz.mechanisms import Mechanism
 from dpviz.questions.answer import Answer, soon
 from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.gradients import Law, Norms, Vectors
 from dpviz.questions.layout import Reader
 from dpviz.questions.methods import coarsely
 from dpviz.questions.question import Question
 from dpviz.ui import boundary, sources
+from dpviz.ui.hand import beside
 
 
 def compute(question: Question[Any], get: Reader) -> Answer[Any]:
@@ -59,20 +63,20 @@ class ToCome(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """An answer with the slow parts that are there, and the quick ones of others; the first that is missing; and the
-    names of parts that failed, without which the answer stands.
+    """An answer with the slow parts that are there, and the quick ones of others; those that are missing; and the names
+    of parts that failed, without which the answer stands.
     """
 
     answer: Answer[Any]
-    missing: ToCome | None = None
+    missing: tuple[ToCome, ...] = ()
     failed: tuple[Hashable, ...] = ()
 
 
 def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Joined:
     """The answer with what is there of its slow parts; `place` names the page in the log of what failed."""
-    missing: ToCome | None = None
+    missing: list[ToCome] = []
     failed: list[Hashable] = []
-    for slow in question.slow:
+    for k, slow in enumerate(question.slow):
         key = slow.key(answer)
         if key is None:
             continue
@@ -82,12 +86,35 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Joined:
             if part is not None:
                 answer = slow.join(answer, part)
                 continue
-            missing = missing or ToCome(name, partial(slow.work, answer))
+            missing.append(ToCome(name, partial(_part, question, k, answer)))
             answer = soon(answer, (slow,))
         except Exception as error:
             boundary.log(place, error)
             failed.append(name)
-    return Joined(answer, missing, tuple(failed))
+    return Joined(answer, tuple(missing), tuple(failed))
+
+
+def _part(question: Question[Any], k: int, answer: Answer[Any]) -> Any:
+    """A slow part, from a process beside the app where one can compute it."""
+    slow = question.slow[k]
+    if plain(question, answer.given):
+        made = beside.makers.make({"question": question.key, "part": k, "texts": question.texts(answer.given)})
+        if made is not None and made[0] == slow.key(answer):
+            return made[1]
+    return slow.work(answer)
+
+
+def part_of(question: Question[Any], k: int, get: Reader) -> tuple[Hashable, Any]:
+    """The key of a slow part of the answer to the values that `get` tells, and the part, computed here."""
+    values, slow = question.read(get), question.slow[k]
+    answer = replace(_answer(question.key, False, tuple(values), *values.values()), given=values)
+    return slow.key(answer), slow.work(answer)
+
+
+def plain(question: Question[Any], given: Mapping[str, Any]) -> bool:
+    """Whether texts of fields say all these values: none is measured, uploaded or read from recorded runs."""
+    values = Mechanism | Law | Norms | Vectors | None
+    return all(isinstance(question.settings[key], Field) or isinstance(given[key], values) for key in given)
 
 
 def try_again(failed: Sequence[Hashable]) -> None:
@@ -98,7 +125,7 @@ def try_again(failed: Sequence[Hashable]) -> None:
 
 # --- computed beside the page -----------------------------------------------------------------------------------------
 
-_WORKERS = 2  # numpy's transforms release the interpreter; more would only take turns
+_WORKERS = 2  # the parts of one answer, side by side
 
 _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
 _lock = threading.Lock()
@@ -129,6 +156,11 @@ def there(key: Hashable) -> bool:
 def forget(key: Hashable) -> None:
     """What failed under `key` may be tried again."""
     MEMORY.forget(("slow part", key))
+
+
+def busy() -> bool:
+    """Whether a slow part is under way."""
+    return bool(_jobs)
 
 
 def start(key: Hashable, work: Callable[[], Any]) -> Future[None]:

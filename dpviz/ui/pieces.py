@@ -65,7 +65,7 @@ def live_plot(
         extra = (extra, id(st.session_state))
     frames = fetched.offer_frames(fetched.recipes(place, question, get, answer.given, extra, show))
     slow = fetched.SlowParts(place, question, answer, show)
-    late = fetched.offer_slow_parts(slow) if parts.missing else ""
+    late = fetched.offer_slow_parts(slow, parts.missing)
     hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}
     drawing = Drawing(words.pop("figure"), words["alt"])
     plot(drawing, key=key, frames=frames, words=words, caption=caption, hears=hears)

@@ -25,7 +25,8 @@ from dpviz.runs.cluster.memory import give_back, keep_little
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
-from dpviz.ui.hand import ahead, fetched
+from dpviz.ui.hand import ahead
+from dpviz.ui.hand.beside import makers
 
 
 @cache
@@ -133,8 +134,8 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
             at_the_end.enter_context(browser_opened(owner(), address))
-        fetched.makers.begin()
-        at_the_end.callback(fetched.makers.end)
+        makers.begin()
+        at_the_end.callback(makers.end)
         watching, over = asyncio.create_task(watch()), ahead.begin()
         yield
         watching.cancel()

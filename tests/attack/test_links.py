@@ -50,7 +50,7 @@ class TestInTheApp:
         monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
         MEMORY.clear()
         monkeypatch.setattr(
-            "dpviz.ui.hand.fetched.offer_slow_parts", lambda _: ""
+            "dpviz.ui.hand.fetched.offer_slow_parts", lambda *_: ""
         )  # what is slow is not asked for here
         monkeypatch.setattr("dpviz.ui.measuring.missing", list)
         yield

@@ -5,10 +5,14 @@ import gc
 import gzip
 import inspect
 import json
+import os
+import pickle
 import re
+import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,8 +36,9 @@ from dpviz.questions.layout import of_texts
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.noise.expected import OWN_RUNS
 from dpviz.questions.source import Held
+from dpviz.runs.child import Child
 from dpviz.ui import answers
-from dpviz.ui.hand import ahead, fetched
+from dpviz.ui.hand import ahead, beside, fetched
 from dpviz.ui.hand.beside import Makers
 from dpviz.ui.hand.fetched import GLANCE, MOST
 from dpviz.ui.hand.served import BUNDLE, COMPONENTS, OURS, PLOTLY, mark, root, routes
@@ -267,20 +272,63 @@ def test_equal_frames_of_two_sessions_are_made_once(computed: list[str]) -> None
 
 
 def test_a_frame_is_made_again_where_a_part_that_it_lacked_is_there(computed: list[str]) -> None:
-    at = open_app("compose", "curves=moments.tight")
+    at = open_app("compose", "curves=moments.bayesian.tight")
     recipe = fetched._offers[tokens(at)["sigma"]].recipe
     frame = fetched.packed(recipe, "3.3")
-    assert frame.missing is not None
+    assert len(frame.missing) == 2
     assert fetched.packed(recipe, "3.3") is frame
     _, parts = fetched.Recipe.frame(recipe, "3.3")
-    assert parts.missing is not None
-    answers.start(*parts.missing).result()
-    assert fetched.packed(recipe, "3.3").missing is None
-    assert computed == ["3.3", "3.3", "3.3"]
+    for part in parts.missing[::-1]:  # whichever is there first
+        answers.start(*part).result()
+        assert part.name not in fetched.packed(recipe, "3.3").missing
+    assert fetched.packed(recipe, "3.3").missing == ()
+    assert computed == ["3.3"] * 4
+
+
+def test_all_missing_parts_begin_together_and_each_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    question, get = QUESTIONS["langevin_cost"], of_texts({"steps": "97"})
+    works, together, go_on = [one.work for one in question.slow], threading.Barrier(2), threading.Event()
+
+    def begun(work: Callable[[Any], Any], waits: bool, answer: Any) -> Any:
+        together.wait(60.0)
+        assert not waits or go_on.wait(60.0)
+        return work(answer)
+
+    slow = tuple(
+        one._replace(work=partial(begun, work, k == 0))
+        for k, (one, work) in enumerate(zip(question.slow, works, strict=True))
+    )
+    other = replace(question, slow=slow)
+    parts = fetched.SlowParts("langevin", other, answers.compute(question, get), fetched.Alone(question.key))
+
+    async def both() -> list[Any]:
+        contents = [await fetched.slow_parts(parts, stays)]
+        go_on.set()
+        contents.append(await fetched.slow_parts(parts, stays))
+        return [json.loads(content or b"") for content in contents]
+
+    first, second = asyncio.run(both())
+    assert (first["late"], second["late"]) == (True, False)
+    assert not first["failed"] | second["failed"]
+    assert first["figure"] != second["figure"]
+
+
+def test_slow_parts_of_an_answer_do_not_need_each_other() -> None:
+    for key in ("compose", "noise", "solve", "langevin_cost", "langevin_region"):
+        question = QUESTIONS[key]
+        bare = joined = answers.compute(question, of_texts({}))
+        for k, slow in enumerate(question.slow):
+            name = slow.key(bare)
+            assert slow.key(joined) == name
+            if name is not None:
+                part = slow.work(joined)
+                there = answers.part_of(question, k, of_texts(question.texts(bare.given)))
+                assert pickle.dumps(there) == pickle.dumps((name, part)), (key, k)
+                joined = slow.join(joined, part)
 
 
 def test_a_process_beside_the_app_makes_the_same_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of pins and of what lies here none; after it has ended the app makes them."""
+    """And slow parts; of pins and of what lies here none. One that ends is started again."""
     monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
     written = [
         fetched._offers[token].recipe
@@ -296,23 +344,65 @@ def test_a_process_beside_the_app_makes_the_same_frames(monkeypatch: pytest.Monk
     pinned = tokens(open_app("compose", "pin=sigma%3D3"))["sigma"]
     assert fetched._offers[pinned].recipe.written is None
     makers = Makers()
-    monkeypatch.setattr(fetched, "makers", makers)
+    monkeypatch.setattr(beside, "makers", makers)
+    monkeypatch.setattr(beside, "STEADY", 0.0)
     assert fetched._made_beside(written[0], "3") is None, "none has started"
     makers.begin(1)
     try:
-        while not makers._ready:
-            time.sleep(0.05)
+        wait_for(makers)
         MEMORY.clear()  # and slow parts with it, which the other process does not know
         for recipe in written:
             text = recipe.moved.write(recipe.moved.ticks[len(recipe.moved.ticks) // 2])
             made = fetched._made_beside(recipe, text)
             assert made is not None, recipe.written
             assert made == fetched.make(recipe, text)
+        question = QUESTIONS["langevin_cost"]
+        answer = answers.compute(question, of_texts({"steps": "97"}))
+        parts = answers.joined("langevin", question, answer).missing
+        asked: list[Any] = []
+        make = makers.make
+
+        def noted(request: Any) -> Any:
+            asked.append(make(request))
+            return asked[-1]
+
+        monkeypatch.setattr(makers, "make", noted)
+        for part, slow in zip(parts, question.slow, strict=True):
+            assert pickle.dumps(part.work()) == pickle.dumps(slow.work(answer))
+            assert asked[-1] is not None
+        monkeypatch.setattr(makers, "make", make)
+        (child,) = makers._every
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        assert fetched._made_beside(written[0], "3") is None, "which the app makes"
+        wait_for(makers)
+        assert fetched._made_beside(written[0], "3") is not None
     finally:
-        makers._every[0].close(30.0)
+        makers.end()
     assert fetched._made_beside(written[0], "3") is None
-    assert makers._ready == 0
-    makers.end()
+
+
+def wait_for(makers: Makers) -> None:
+    while not makers.ready:
+        time.sleep(0.05)
+
+
+def test_a_process_that_cannot_start_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+    monkeypatch.setattr(beside, "MODULE", "dpviz.there_is_no_such_module")
+    begun: list[Child] = []
+
+    def child(*asked: Any) -> Child:
+        begun.append(Child(*asked))
+        return begun[-1]
+
+    monkeypatch.setattr(beside, "Child", child)
+    makers = Makers()
+    makers._over = False
+    makers._keep()
+    assert len(begun) == beside.SHORT
+    assert makers._every == set()
+    assert makers.make({}) is None
 
 
 def test_sessions_take_turns_and_the_newest_wish_comes_first() -> None:

@@ -95,7 +95,7 @@ def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_toda
 @pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
 @pytest.mark.one_of(9)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
-    monkeypatch.setattr("dpviz.ui.hand.fetched.offer_slow_parts", lambda _: "")  # what is slow is of no interest here
+    monkeypatch.setattr("dpviz.ui.hand.fetched.offer_slow_parts", lambda *_: "")  # what is slow is of no interest here
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)
     page = next(page for page, offered in registry.PRESETS.items() if preset in offered)
     at = open_app(page, f"preset={preset.key}")

@@ -1,12 +1,15 @@
-"""Processes beside the app that make frames, so that pages and answers to browsers do not wait for the interpreter.
+"""Processes beside the app that make frames and slow parts, so that pages and answers to browsers do not wait for the
+interpreter.
 
 python -m dpviz.ui.hand.maker   # one of them, as the app starts it
 """
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,55 +22,74 @@ MODULE = "dpviz.ui.hand.maker"
 COUNT = min(max(usable_cores(), 2), 4)
 GLANCE = 0.5  # seconds between two looks whether one is left
 CLOSING = 1.0  # seconds that one may take to end
+STEADY = 60.0  # seconds after which one that ended had worked
+SHORT = 3  # so many in a row that ended before, and no other is started
 
 
 class Makers:
-    """Those that have started; each makes one frame at a time. Until one has, and where none is left, there is none."""
+    """Those that have started; each does one thing at a time. Until one has, and where none is left, there is none."""
 
     def __init__(self) -> None:
-        self._every: list[Child] = []
+        self._every: set[Child] = set()
         self._idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._ready = 0
+        self._over = True
+        self.ready = 0  # how many have started and not ended
 
     def begin(self, count: int = COUNT) -> None:
-        """Start them; to be called from a thread that lives on."""
-        log = home() / "logs" / "frames.log"
+        """Start them; one that ends is started again."""
+        self._over = False
         for _ in range(count):
-            child = Child(["-m", MODULE], log, worker_environment(usable_cores(), ()))
-            self._every.append(child)
-            threading.Thread(target=self._welcome, args=(child,), name="frames-beside", daemon=True).start()
+            threading.Thread(target=self._keep, name="frames-beside", daemon=True).start()
 
     def end(self) -> None:
         """End them."""
-        for child in self._every:
+        with self._lock:
+            self._over = True
+            every = list(self._every)
+        for child in every:
             child.close(CLOSING)
-            child.output.close()
-        self._every, self._ready = [], 0
 
-    def make(self, recipe: Mapping[str, Any], text: str) -> Any | None:
-        """What `maker` answers; None where no process can."""
-        child = self._free()
-        if child is None:
-            return None
-        child.say({"recipe": recipe, "text": text})
-        kind, content = next(child.messages(), ("ended", None))
-        if kind == "ended":
-            with self._lock:
-                self._ready -= 1
-            return None
-        self._idle.put(child)
-        return content
-
-    def _free(self) -> Child | None:
-        while self._ready:
-            with suppress(queue.Empty):
-                return self._idle.get(timeout=GLANCE)
+    def make(self, request: Mapping[str, Any], patience: float = math.inf) -> Any | None:
+        """What `maker` answers; None where no process can, or none is free after `patience` seconds."""
+        while child := self._free(patience):
+            child.say(request)
+            kind, content = next(child.messages(), ("ended", None))
+            if kind != "ended":
+                self._idle.put(child)
+                return content
         return None
 
-    def _welcome(self, child: Child) -> None:
-        """Wait until it has started."""
-        if next(child.messages(), None) is not None:
+    def _free(self, patience: float) -> Child | None:
+        until = time.monotonic() + patience
+        while self.ready and (left := until - time.monotonic()) > 0.0:
+            with suppress(queue.Empty):
+                return self._idle.get(timeout=min(left, GLANCE))
+        return None
+
+    def _keep(self) -> None:
+        """Start one, and another when it has ended; the thread stays, for a process may end with the one it is of."""
+        short = 0
+        while short < SHORT:
             with self._lock:
-                self._ready += 1
-            self._idle.put(child)
+                if self._over:
+                    return
+                child = Child(["-m", MODULE], home() / "logs" / "frames.log", worker_environment(usable_cores(), ()))
+                self._every.add(child)
+            began = time.monotonic()
+            if next(child.messages(), None) is not None:
+                self._count(1)
+                self._idle.put(child)
+                child.wait()
+                self._count(-1)
+            child.close(CLOSING)
+            child.output.close()
+            self._every.discard(child)
+            short = short + 1 if time.monotonic() - began < STEADY else 0
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self.ready += change
+
+
+makers = Makers()

@@ -23,11 +23,9 @@ from dpviz._remember import MEMORY, Memory, Named
 from dpviz.charts.hand.pack import Packer
 from dpviz.charts.plot import HEIGHT
 from dpviz.fields.field import Field, Number
-from dpviz.mechanisms import Mechanism
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.gradients import Law, Norms, Vectors
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.questions.shown import frame
@@ -41,6 +39,7 @@ from dpviz.ui.state import Keys
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
 GLANCE = 0.05  # seconds between two looks, while something is computed, whether anybody still waits
+PROMPT = 0.1  # seconds after which the app makes a frame itself, where all processes beside it compute slow parts
 PATIENCE = 20.0  # seconds that a request for a slow part may wait: then the browser asks again
 
 Shown = Callable[[Answer[Any]], Mapping[str, Any]]
@@ -104,12 +103,7 @@ class Recipe:
         """The recipe as JSON, of which another process makes the same frames; None where it takes what only this one
         has: pins, samples that were measured or uploaded, recorded runs.
         """
-        plain = Mechanism | Law | Norms | Vectors | None
-        settings = self.question.settings
-        read_anywhere = all(
-            isinstance(settings[key], Field) or isinstance(self.given[key], plain) for key in self.given
-        )
-        if not (isinstance(self.show, Alone) and read_anywhere):
+        if not (isinstance(self.show, Alone) and answers.plain(self.question, self.given)):
             return None
         fields = _fields(self.question)
         others = {key: fields[key].write(value) for key, value in self.others.items()}
@@ -142,13 +136,12 @@ class Packed(NamedTuple):
 
     content: bytes
     columns: Mapping[str, str] = {}
-    missing: Any = None  # the slow part that it was made without: its work, and its key
+    missing: tuple[Any, ...] = ()  # names of the slow parts that it was made without
     kept: bool = True  # whether it may be shown again
 
 
 # Packed frames by value, whoever asked for them. Those made of an upload lie in its own memory.
 _frames = Memory(48 * 2**20)
-makers = beside.Makers()
 _turns = Turns(beside.COUNT, "frames")
 
 
@@ -234,7 +227,7 @@ def busy() -> bool:
 def kept(recipe: Recipe, text: str) -> Packed | None:
     """The frame, where it was made and no slow part that it lacks has come since."""
     frame: Packed | None = _memory(recipe).get((recipe.name, text))
-    return None if frame is None or (frame.missing is not None and answers.there(frame.missing)) else frame
+    return None if frame is None or any(map(answers.there, frame.missing)) else frame
 
 
 def packed(recipe: Recipe, text: str) -> Packed:
@@ -254,13 +247,12 @@ def _memory(recipe: Recipe) -> Memory:
 
 def _made_beside(recipe: Recipe, text: str) -> Packed | None:
     """The frame from another process; None where there is none, or a slow part is here that it does not know."""
-    made = None if recipe.written is None else makers.make(recipe.written, text)
-    if made is None:
+    request = None if recipe.written is None else {"recipe": recipe.written, "text": text}
+    frame: Packed | None = None if request is None else beside.makers.make(request, PROMPT)
+    if frame is None:
         return None
-    frame: Packed = made[0]
-    if made[1] is not None:
-        frame = frame._replace(missing=(recipe.question.slow[made[1]].work, frame.missing))
-    return None if frame.missing is not None and answers.there(frame.missing) else frame
+    frame = frame._replace(missing=tuple((recipe.question.slow[k].work, key) for k, key in frame.missing))
+    return None if any(map(answers.there, frame.missing)) else frame
 
 
 def make(recipe: Recipe, text: str) -> Packed:
@@ -269,7 +261,7 @@ def make(recipe: Recipe, text: str) -> Packed:
     try:
         shown, parts = recipe.frame(text)
         content = _as_json({**shown, "figure": packer.figure(shown["figure"], hover=False)})
-        missing = None if parts.missing is None else parts.missing.name
+        missing = tuple(part.name for part in parts.missing)
         return Packed(content, packer.columns, missing, kept=not parts.failed)
     except NoSample as why:
         return Packed(_as_json({"why": str(why)}), kept=False)
@@ -303,20 +295,20 @@ class SlowParts:
     def parts(self) -> Joined:
         return answers.joined(self.place, self.question, self.answer)
 
-    def missing(self) -> ToCome | None:
-        """The first part that is still to be computed; None too where that cannot be said: `as_json` says it failed."""
+    def missing(self) -> tuple[ToCome, ...]:
+        """Parts that are still to be computed; none too where that cannot be said: `as_json` says it failed."""
         try:
             return self.parts().missing
         except Exception as error:
             boundary.log(self.place, error)
-            return None
+            return ()
 
     def as_json(self) -> bytes:
         """What is there, as JSON; whether more is to come, and whether something failed: then the page says what."""
         try:
             parts = self.parts()
             shown, packer = self.show(parts.answer), Packer()
-            more = {"late": parts.missing is not None, "failed": bool(parts.failed)}
+            more = {"late": bool(parts.missing), "failed": bool(parts.failed)}
             return _as_json({**shown, "figure": packer.figure(shown["figure"]), "columns": packer.columns, **more})
         except Exception as error:
             boundary.log(self.place, error)
@@ -326,9 +318,21 @@ class SlowParts:
 _offered: WeakValueDictionary[str, SlowParts] = WeakValueDictionary()
 
 
-def offer_slow_parts(parts: SlowParts) -> str:
-    """The name under which `slow_parts` answers them, until the session's next one."""
-    st.session_state[Keys.LATE] = parts
+def offer_slow_parts(parts: SlowParts, missing: Sequence[ToCome]) -> str:
+    """The name under which `slow_parts` answers them, until the session's next one; empty where none is missing.
+
+    They are begun now where processes beside the app compute them: here they would hold up the page, which is still
+    being drawn. Nobody waits for those of the answer before any more.
+    """
+    before: tuple[SlowParts, Sequence[ToCome]] | None = st.session_state.get(Keys.LATE)
+    if beside.makers.ready:
+        for one in before[1] if before else ():
+            answers.drop(one.name)
+        for one in missing:
+            answers.start(*one)
+    st.session_state[Keys.LATE] = parts, missing
+    if not missing:
+        return ""
     _offered[parts.token] = parts
     return parts.token
 
@@ -338,18 +342,17 @@ def find_slow_parts(token: str) -> SlowParts | None:
 
 
 async def slow_parts(parts: SlowParts, gone: Gone) -> bytes | None:
-    """What is shown once the next part is there; None where that takes longer, or nobody waits any more (`gone`)."""
+    """What is shown once one part more is there; None where that takes longer, or nobody waits any more (`gone`)."""
     missing = await run_in_threadpool(parts.missing)
-    if missing is not None:
-        job = answers.start(*missing)
-        until = time.monotonic() + PATIENCE
-        while not job.done():
-            if await gone():
-                answers.drop(missing.name)
-                return None
-            if time.monotonic() > until:
-                return None
-            await asyncio.sleep(GLANCE / 2)
-        if job.cancelled():  # by another who waited for it and went
+    jobs = [asyncio.wrap_future(answers.start(*part)) for part in missing]
+    until = time.monotonic() + PATIENCE
+    while jobs and not (await asyncio.wait(jobs, timeout=GLANCE, return_when=asyncio.FIRST_COMPLETED))[0]:
+        if await gone():
+            for part in missing:
+                answers.drop(part.name)
             return None
+        if time.monotonic() > until:
+            return None
+    if any(job.cancelled() for job in jobs):  # by another who waited for it and went
+        return None
     return await run_in_threadpool(parts.as_json)

@@ -1,16 +1,21 @@
-"""A process that makes frames: ``python -m dpviz.ui.hand.maker``, started by `beside`.
+"""A process that makes frames and slow parts: ``python -m dpviz.ui.hand.maker``, started by `beside`.
 
-It says "ready", and to each request {"recipe", "text"} "frame" with the frame and which slow part it lacks, by that
-part's place in its question and its key; None where the recipe cannot be made here.
+It says "ready", and then answers requests: {"recipe", "text"} by the frame, which names the slow parts that it lacks by
+their places in the question and their keys; {"question", "part", "texts"} by a slow part's key and the part. None where
+that cannot be made here.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.layout import of_texts
 from dpviz.runs.child import Parent, end_with_parent
+from dpviz.ui import answers
 from dpviz.ui.hand import fetched
 
 
@@ -18,20 +23,21 @@ def serve(parent: Parent) -> None:
     """Until its input ends."""
     parent.say("ready", None)
     for request in parent.messages():
-        parent.say("frame", _made(request["recipe"], request["text"]))
+        try:
+            made = _frame(**request) if "recipe" in request else _part(**request)
+        except Exception:  # the app, which then makes it itself, says what is wrong
+            made = None
+        parent.say("made", made)
 
 
-def _made(written: dict[str, Any], text: str) -> tuple[fetched.Packed, int | None] | None:
-    try:
-        recipe = fetched.recipe_of(written)
-    except ValueError:
-        return None
-    frame = fetched.make(recipe, text)
-    if frame.missing is None:
-        return frame, None
-    work, key = frame.missing
-    place = [slow.work for slow in recipe.question.slow].index(work)
-    return frame._replace(missing=key), place
+def _frame(recipe: Mapping[str, Any], text: str) -> fetched.Packed:
+    read = fetched.recipe_of(recipe)
+    frame, works = fetched.make(read, text), [slow.work for slow in read.question.slow]
+    return frame._replace(missing=tuple((works.index(work), key) for work, key in frame.missing))
+
+
+def _part(question: str, part: int, texts: Mapping[str, str]) -> Any:
+    return answers.part_of(QUESTIONS[question], part, of_texts(texts))
 
 
 if __name__ == "__main__":
