@@ -85,6 +85,12 @@ class TestEdges:
         exact = orders / (2 * sigma * sigma) + orders / (orders - 1) * math.log(0.01)
         np.testing.assert_allclose(renyi_divergence(sigma, 0.01, orders), exact, rtol=digits)
 
+    @pytest.mark.parametrize(("sigma", "rate", "order"), [(0.05, 1e-20, 2.5), (0.3, 1e-15, 30.5), (0.001, 1e-30, 50.5)])
+    def test_however_rarely_an_example_is_drawn_its_losses_count(self, sigma: float, rate: float, order: float) -> None:
+        """With little noise A_α ≈ q^α e^{α(α−1)/(2σ²)}."""
+        exact = order * math.log(rate) + order * (order - 1) / (2 * sigma**2)
+        assert float(log_moment(sigma, rate, order)) == pytest.approx(exact, rel=1e-12)
+
     def test_second_order_value_at_huge_noise(self) -> None:
         """A₂ − 1 = q²(e^{1/σ²} − 1) exactly."""
         for sigma, rate in ((1e3, 1e-9), (1e3, 0.5), (1e6, 1e-6), (0.2, 0.999), (3.0, 1e-12)):
