@@ -180,7 +180,7 @@ def whole(minimum: int, /, **value: Any) -> int:
 # What numbers are that need not be just positive, by the arguments' names.
 MEANINGS: dict[str, Callable[[Any], Array]] = {
     "sample_rate": sample_rate,
-    **{name: partial(open_probability, name) for name in ("delta", "delta_mu", "prior", "confidence", "chance")},
+    **{name: partial(open_probability, name) for name in ("delta", "delta_mu", "prior", "fpr", "confidence", "chance")},
     **{name: partial(probability, name) for name in ("share", "quantile")},
     **{name: partial(non_negative, name) for name in ("epsilon", "target_epsilon", "epsilon_mu", "exponent")},
     "gradient_variance": partial(non_negative, "gradient_variance"),

@@ -20,6 +20,10 @@ from dpviz.accounting.attack.membership import profile_roc as profile_roc
 from dpviz.accounting.attack.membership import profile_success as profile_success
 from dpviz.accounting.attack.membership import roc_bound as roc_bound
 from dpviz.accounting.attack.membership import sure_success as sure_success
+from dpviz.accounting.attack.trade_off import GaussianMu as GaussianMu
+from dpviz.accounting.attack.trade_off import best_advantage as best_advantage
+from dpviz.accounting.attack.trade_off import best_tpr as best_tpr
+from dpviz.accounting.attack.trade_off import gaussian_mu as gaussian_mu
 from dpviz.accounting.bayesian.accountant import bayesian_basic as bayesian_basic
 from dpviz.accounting.bayesian.accountant import bayesian_cost as bayesian_cost
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon as bayesian_epsilon
@@ -50,6 +54,7 @@ from dpviz.accounting.renyi.closed_form import asymptotic_reason as asymptotic_r
 from dpviz.accounting.renyi.closed_form import closed_form_divergence as closed_form_divergence
 from dpviz.accounting.schedules import PowerSchedule as PowerSchedule
 from dpviz.accounting.solve import solve as solve
+from dpviz.accounting.tuning import tuned_epsilon as tuned_epsilon
 from dpviz.gradients.law_bound import bayesian_law_epsilon as bayesian_law_epsilon
 from dpviz.gradients.law_tight import bayesian_law_tight as bayesian_law_tight
 from dpviz.mechanisms import Adjacency as Adjacency

@@ -6,6 +6,11 @@
     >>> solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=4.0, sample_rate=0.01, delta=1e-5)
     9378.0
 
+In place of ε a target may be a risk, read off the whole privacy curve (`accounting.attack.trade_off`):
+
+    >>> round(solve("noise_multiplier", target_advantage=0.1, method="tight", sample_rate=0.01, steps=10_000), 3)
+    4.039
+
 ε itself is `dpviz.epsilon`. What is returned was put back into the accountant: epsilon(method, answer) ≤ target_epsilon
 holds for the very float.
 
@@ -27,14 +32,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.bound import Bound, Kind
+from dpviz.accounting.attack.trade_off import RISKS, Risk
+from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.methods import Options, accountant, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
@@ -43,16 +49,52 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.mechanisms import Mechanism, SampledGaussian
 
+TARGETS = ("target_epsilon", *(risk.target for risk in RISKS))
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
 LARGEST_STEPS = 2.0**53
 _HARDLY_ANY_NOISE = 0.01  # σ that hides nothing: a method must agree there that no noise is needed
 
 
+class OneStepSolved(TypedDict, total=False):
+    """The numbers that are known, however the target is said: see `solve`."""
+
+    noise_multiplier: float | None
+    sample_rate: float | None
+    steps: float | None
+    mechanism: Mechanism | None
+    tolerance: float
+
+
+class EpsilonSolved(OneStepSolved, Options, total=False):
+    """The same for ε."""
+
+    delta: float | None
+
+
+TightName = Literal["tight"]
+
+
+@overload
+def solve(for_: str, *, target_epsilon: float, method: str, **known: Unpack[EpsilonSolved]) -> float: ...
+@overload
+def solve(for_: str, *, target_advantage: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
+@overload
+def solve(for_: str, *, target_tpr: float, fpr: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
+@overload
+def solve(
+    for_: str, *, target_reconstruction: float, prior: float, method: TightName, **known: Unpack[OneStepSolved]
+) -> float: ...
+@overload
+def solve(
+    for_: str, *, target_posterior: float, prior: float, delta: float, method: TightName,
+    **known: Unpack[OneStepSolved],
+) -> float: ...  # fmt: skip
+@overload
+def solve(for_: str, *, target_mu: float, delta: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
 def solve(
     for_: str,
     *,
-    target_epsilon: float,
     method: str,
     noise_multiplier: float | None = None,
     sample_rate: float | None = None,
@@ -60,15 +102,17 @@ def solve(
     delta: float | None = None,
     mechanism: Mechanism | None = None,
     tolerance: float = TOLERANCE,
-    **options: Unpack[Options],
+    fpr: float | None = None,
+    prior: float | None = None,
+    **options: Any,
 ) -> float:
-    """The missing one of (σ, q, T, δ) at which `method` proves ε ≤ target_epsilon.
+    """The missing one of (σ, q, T, δ) at which `method` proves that the target is kept: ε, or one risk.
 
     Args:
         for_: "noise_multiplier" (the smallest), "steps" (the most), "sample_rate" (the largest) or "delta" (the
             smallest): leave that argument out and give the three others.
-        target_epsilon: ε ≥ 0.
-        method: one of METHODS, with options that make it an upper bound: nothing else may be relied on.
+        method: one of METHODS, with options that make it an upper bound: nothing else may be relied on. For a risk,
+            "tight".
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
@@ -76,7 +120,16 @@ def solve(
         mechanism: PersonRows(…), Laplace(…), …, in place of σ and q, which it has itself; what its own number is of
             those that is solved for does not matter. Its noise is "noise_multiplier", or what it calls it.
         tolerance: relative, of σ and q; of T too where method is "tight", whose bounds jitter more than that.
-        **options: of the method, as in `dpviz.epsilon`.
+        fpr, prior: of a risk, in (0, 1).
+        **options: one target, and options of the method, as in `dpviz.epsilon`. Targets:
+            target_epsilon: ε ≥ 0 at `delta`.
+            target_advantage: TPR − FPR of the best attack on membership, in (0, 1).
+            target_tpr: its TPR at the FPR `fpr`, above which it lies.
+            target_reconstruction: the chance that a record is reconstructed by an attacker who guesses it unseen with
+                chance `prior`.
+            target_posterior: belief in membership after a belief of `prior`, but for outputs of probability `delta`.
+            target_mu: μ > 0 of Gaussian differential privacy, compared down to `delta` (`dpviz.gaussian_mu`).
+            A risk is solved for with σ, q or T unknown, and `delta` is given only where it is named here.
 
     Returns:
         σ and δ rounded up, q down, within `tolerance` (δ: 1e-9, and never below 2.2e-308); T the largest whole number
@@ -90,7 +143,15 @@ def solve(
         ValueError: for a bad argument; for a method that is no upper bound (`Accountant.kind`); and where there is no
             answer, with the reason and the way out.
     """
-    given = {"steps": steps, "delta": delta}
+    targets = {name: options.pop(name) for name in TARGETS if options.get(name) is not None}
+    if len(targets) != 1:
+        names = ", ".join(targets) or "none"
+        raise ValueError(f"Expected one target, found {names}. Give one of {', '.join(TARGETS)}.")
+    ((wanted, value),) = targets.items()
+    risk = _risk(wanted, method, options, {"fpr": fpr, "prior": prior, "delta": delta})
+    given = {"steps": steps} if risk else {"steps": steps, "delta": delta}
+    if risk and for_ == "delta":
+        raise ValueError(f"Expected for_='delta' with target_epsilon alone; {wanted} is read off the whole curve.")
     if mechanism is None:
         _validate.choice("for_", for_, UNKNOWNS)
         known = _validate.all_but_one(for_, {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, **given})
@@ -101,7 +162,8 @@ def solve(
         own = {name: float(getattr(mechanism, name)) for name in mechanism.parameters() if name != for_}
         _validate.choice("for_", for_, tuple({mechanism.noise, "sample_rate"} & {*own, for_}) + ("steps", "delta"))
         known = own | _validate.all_but_one(for_, {for_: None, **given})
-    target, width = _validate.numbers(target_epsilon=target_epsilon, tolerance=tolerance)
+    target = risk.check(value) if risk else _validate.number(target_epsilon=value)
+    width = _validate.number(tolerance=tolerance)
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
         chosen_options = f" with {', '.join(f'{key}={value!r}' for key, value in options.items())}" if options else ""
@@ -111,7 +173,26 @@ def solve(
             chosen.kind_reason,
         )
     chosen.check(mechanism)
+    if risk:
+        return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
     return _Problem(target, known, width, chosen, mechanism).solved(for_)
+
+
+def _risk(wanted: str, method: str, options: dict[str, Any], given: dict[str, Any]) -> Risk | None:
+    """What is read off the curve, with the arguments that it needs and no others; None for ε."""
+    kind = next((each for each in RISKS if each.target == wanted), None)
+    needs = ("delta",) if kind is None else kind.given
+    for name, value in given.items():
+        if value is not None and name not in needs:
+            raise ValueError(f"Expected no {name}={value!r} with {wanted}, which does not depend on it. Leave it out.")
+        if value is None and name in needs and kind is not None:
+            raise ValueError(f"Expected {name} with {wanted}. Give {' and '.join(needs)}.")
+    if kind is None:
+        return None
+    if method != Tight.name:
+        raise ValueError(f"Expected method={method!r} to be {Tight.name!r}: {wanted} needs the whole privacy curve.")
+    risk: Risk = kind(*(_validate.number(**{name: given[name]}) for name in needs))
+    return risk
 
 
 class NoAnswer(ValueError):
@@ -131,6 +212,7 @@ class _Problem:
     tolerance: float
     method: Accountant
     mechanism: Mechanism
+    wanted: str = TARGETS[0]
     _near: float | None = None  # the order that decided last
     _seen: dict[tuple[str, float], Bound] = field(default_factory=dict)
 
@@ -144,7 +226,7 @@ class _Problem:
         mechanism = self.mechanism
         if name in mechanism.parameters():
             mechanism = replace(mechanism, **{name: value})  # type: ignore[type-var]
-        return mechanism, numbers["steps"], numbers["delta"]
+        return mechanism, numbers["steps"], numbers.get("delta", math.nan)
 
     def bound(self, name: str, value: float) -> Bound:
         """The accountant's bound there; asked once for each number, as the answer is looked at again in the end."""
@@ -188,8 +270,8 @@ class _Problem:
         reason = self.bound(name, value).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
         return NoAnswer(
-            f"Expected target_epsilon={self.target:.12g} to be reachable by method {self.method.name!r}: "
-            f"no value of {words} suffices at {given}. {reason or 'Raise target_epsilon.'}",
+            f"Expected {self.wanted}={self.target:.12g} to be reachable by method {self.method.name!r}: "
+            f"no value of {words} suffices at {given}. {reason or f'Raise {self.wanted}.'}",
             reason,
         )
 
@@ -206,15 +288,19 @@ class _Problem:
     def _noise(self) -> float:
         """The least noise."""
         name, steps = self.mechanism.noise, self.known["steps"]
-        bare, _, delta = self.at(name, _HARDLY_ANY_NOISE)
+        bare, *_ = self.at(name, _HARDLY_ANY_NOISE)
         if steps == 0.0 or not bare.releases:
             return 0.0
         drawn = bare.total_variation * (1.0 if isinstance(bare, SampledGaussian) else 1.0 + 1e-9)
-        hardly_ever_drawn = delta >= chance_of_being_drawn(min(drawn, 1.0), steps)
-        # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
-        if hardly_ever_drawn and (isinstance(self.method, Tight) or self.fits(name, _HARDLY_ANY_NOISE)):
+        if self.needs_no_noise(chance_of_being_drawn(min(drawn, 1.0), steps)):
             return 0.0
         return self._searched(smallest, name, 1.0, 1e6)
+
+    def needs_no_noise(self, drawn: float) -> bool:
+        """Whether the target is kept where each example is ever drawn with the probability `drawn`."""
+        # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
+        fits = isinstance(self.method, Tight) or self.fits(self.mechanism.noise, _HARDLY_ANY_NOISE)
+        return self.known["delta"] >= drawn and fits
 
     def _searched(self, search: Callable[..., float | None], name: str, start: float, beyond: float) -> float:
         """The answer of `smallest` or `largest_share`."""
@@ -280,6 +366,28 @@ class _Problem:
                 break
             delta = larger
         return nudged(delta, 1.0, lambda value: value >= 1.0 or self.fits("delta", value))
+
+
+@dataclass
+class _RiskProblem(_Problem):
+    """The same for a risk in the place of ε."""
+
+    risk: Risk = field(kw_only=True)
+
+    def bound(self, name: str, value: float) -> Bound:
+        if (name, value) not in self._seen:
+            mechanism, steps, _ = self.at(name, value)
+            self._seen[name, value] = bound_without_orders(np.asarray(self.risk.of(mechanism, int(steps))))
+        return self._seen[name, value]
+
+    def gap(self, name: str, value: float) -> float:
+        return size_of_gap(*(self.risk.excess(each) for each in (float(self.bound(name, value).epsilon), self.target)))
+
+    def start(self, name: str) -> float | None:
+        return None
+
+    def needs_no_noise(self, drawn: float) -> bool:
+        return bool(self.risk.each(np.zeros(1), np.array([drawn])).min() <= self.target)
 
 
 # The point where a monotone requirement starts to hold --------------------------------------------------------------

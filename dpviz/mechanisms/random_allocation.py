@@ -33,6 +33,7 @@ from dpviz.mechanisms.mechanism import Adjacency, Mechanism
 from dpviz.mechanisms.pair import ULPS, UNIT, DominatingPair, GaussianNoise, SampledPair
 
 _MOST_BATCHES = 100_000
+_LEAST_NOISE = 0.04  # σ below which ratios overflow
 _CELL = 0.02  # first h, in standard deviations of ln Y
 _TAIL = 9.75  # deviations of ln Y beyond which nothing is told apart
 _NEGLIGIBLE = 1e-22  # probability of an end that is cut off, to the side that the bound allows
@@ -80,9 +81,10 @@ class RandomAllocation(Mechanism):
         return True
 
     def pair(self) -> DominatingPair:
-        if self.batches == 1:
-            return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
-        return _pair(self.noise_multiplier, self.batches, upper=self._upper)
+        sigma = self.noise_multiplier
+        if self.batches == 1 or (self._upper and sigma < _LEAST_NOISE):  # to know the batch shows more
+            return SampledPair(GaussianNoise(sigma), 1.0)
+        return _pair(max(sigma, _LEAST_NOISE), self.batches, upper=self._upper)  # more noise shows less
 
     @property
     def least(self) -> Mechanism:
@@ -94,7 +96,7 @@ class RandomAllocation(Mechanism):
 
     @property
     def total_variation(self) -> float:
-        return math.exp(self.pair().log_delta(0.0))
+        return min(math.exp(self.pair().log_delta(0.0)), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

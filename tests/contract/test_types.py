@@ -32,7 +32,10 @@ LINES = {  # each with the code of what mypy says of it; "" for nothing
     f"dpviz.epsilon('renyi', {KNOWN}, detla=1e-5)": "call-overload",
     f"dpviz.epsilon('renyi', {KNOWN}, delta=1e-5, conversion='clasic')": "call-overload",
     f"dpviz.delta('renyi', {KNOWN}, epsilon=1.0, order=[2.0])": "call-overload",
-    f"dpviz.solve('delta', target_epsilon=1.0, method='renyi', {KNOWN}, convresion='classic')": "call-arg",
+    f"dpviz.solve('delta', target_epsilon=1.0, method='renyi', {KNOWN}, convresion='classic')": "call-overload",
+    "dpviz.solve('noise_multiplier', target_advantage=0.1, method='renyi', sample_rate=0.1, steps=9)": "call-overload",
+    "dpviz.solve('noise_multiplier', target_tpr=0.1, method='tight', sample_rate=0.1, steps=9)": "call-overload",
+    f"dpviz.tuned_epsilon({KNOWN}, delta=1e-5, law='possion')": "call-overload",
 }
 
 

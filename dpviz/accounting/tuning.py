@@ -1,0 +1,124 @@
+"""What tuning costs: ε of the best of K runs, each with fresh noise on the same data, where K itself is drawn.
+
+    >>> from dpviz.mechanisms import SampledGaussian
+    >>> step = SampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60_000)
+    >>> f"{tuned_epsilon(mechanism=step, steps=3510, delta=1e-5, runs=40, method='renyi'):.3f}"
+    '3.131'
+
+Only the best run is released, by any score, and the settings of each run are drawn from a law that was fixed without
+the data (Papernot, Steinke 2022). A number of runs that is fixed, or that somebody decides during the search, is not
+covered: K must be secret and drawn in advance. Every run costs the same ε, that of `mechanism` and `steps`; where
+settings differ, give the most expensive.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypedDict, Unpack, overload
+
+import numpy as np
+
+from dpviz import _validate
+from dpviz._arrays import Array
+from dpviz.accounting.attack.trade_off import curve_at
+from dpviz.accounting.methods import one_mechanism
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.mechanisms import Mechanism
+
+LAWS = ("geometric", "poisson")
+METHODS = (Tight.name, Renyi.name)
+
+
+class Search(TypedDict, total=False):
+    """How often a run is repeated, and by which bounds: see `tuned_epsilon`."""
+
+    runs: float
+    law: Literal["geometric", "poisson"]
+    method: Literal["tight", "renyi"]
+
+
+@overload
+def tuned_epsilon(
+    *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, **search: Unpack[Search]
+) -> float: ...
+@overload
+def tuned_epsilon(*, mechanism: Mechanism, steps: int, delta: float, **search: Unpack[Search]) -> float: ...
+def tuned_epsilon(
+    *,
+    noise_multiplier: float | None = None,
+    sample_rate: float | None = None,
+    steps: int,
+    delta: float,
+    runs: float = 40.0,
+    law: str = "geometric",
+    mechanism: Mechanism | None = None,
+    method: str = "tight",
+) -> float:
+    """ε at δ of the best of K runs; an upper bound.
+
+    Args:
+        noise_multiplier: σ > 0 of a step, noise standard deviation ÷ sensitivity.
+        sample_rate: q in [0, 1].
+        steps: T of each run, whole, ≥ 0.
+        delta: δ in (0, 1), of the whole search.
+        runs: E[K] ≥ 1. At 1 nothing is tuned by the geometric law: ε is that of one run.
+        law: of K, "geometric" (1, 2, …) or "poisson" (0, 1, …; without a run nothing is released).
+        mechanism: one step, in place of σ and q.
+        method: "tight", the least of all bounds, or "renyi", those of Rényi divergences alone.
+
+    Raises:
+        ValueError: for a bad argument, and for a mechanism without what the method needs.
+    """
+    step = one_mechanism(noise_multiplier, sample_rate, mechanism)
+    count, target = _validate.whole(0, steps=steps), _validate.number(delta=delta)
+    mean = _validate.number(runs=runs)
+    if mean < 1.0:
+        raise ValueError(f"Expected runs={mean:.12g} >= 1, the mean number of runs.")
+    _validate.choice("law", law, LAWS)
+    provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
+    usable = [each for each in provers if not each.supports(step)]
+    if not usable or (law == "poisson" and usable[0] != Renyi()):
+        why = (Renyi() if law == "poisson" else provers[-1]).supports(step)
+        raise ValueError(f"Expected a mechanism whose tuning with law={law!r} has a bound, found {step.text}: {why}")
+    if count == 0 or not step.releases:
+        return 0.0
+    if mean == 1.0 and law == "geometric":
+        return min(float(each.epsilon_of(step, steps=count, delta=target).epsilon) for each in usable)
+    whole_curve = Tight() in usable
+    bounds = [_geometric_of_profile(step, count, target, mean)] if whole_curve and law == "geometric" else []
+    if Renyi() in usable:
+        orders, total = Renyi().orders, count * Renyi().divergence(step)
+        more = _poisson(step, count, orders, mean, whole_curve) if law == "poisson" else _geometric(orders, total, mean)
+        tuned = total + more + math.log(mean) / (orders - 1.0)
+        bounds.append(float(np.nanmin(epsilon_per_order(tuned, orders, np.asarray(target), "improved"))))
+    return max(min(bounds), 0.0)
+
+
+def _geometric(orders: Array, total: Array, mean: float) -> float:
+    """(1 + η)((1 − 1/λ̂) ε̂(λ̂) + ln(1/γ)/λ̂) at the best λ̂, η = 1, γ = 1/E[K] (Papernot, Steinke 2022, Theorem 2)."""
+    return float(2.0 * np.nanmin((1.0 - 1.0 / orders) * total + math.log(mean) / orders))
+
+
+def _poisson(mechanism: Mechanism, steps: int, orders: Array, mean: float, whole_curve: bool) -> Array:
+    """E[K] δ̂ at each order, δ̂ = δ(ε̂) of one run at ε̂ = ln(1 + 1/(α − 1)) (the same, Theorem 6)."""
+    here = np.log1p(1.0 / (orders - 1.0))
+    delta = Renyi().delta_of(mechanism, steps=steps, epsilon=here)
+    return np.asarray(mean * (np.minimum(delta, curve_at(mechanism, steps, here)) if whole_curve else delta))
+
+
+def _geometric_of_profile(mechanism: Mechanism, steps: int, delta: float, mean: float) -> float:
+    """ε₁ + 2ε̂ with δ(ε₁) = δ/E[K], and ε̂ where δ(ε̂) ≤ (e^ε̂ − 1) γ/(1 − γ), of the profile δ(·) of one run.
+
+    With F the distribution function of the score of one run and f its density, ties broken at random, the best of K
+    has the density f·G′(F), G′(F) = E[K] (γ/(1 − (1 − γ)F))². On a neighbour, 1 − F′ ≤ e^ε̂(1 − F) + δ(ε̂), so that
+    γ + (1 − γ)(1 − F′) ≤ e^ε̂ (γ + (1 − γ)(1 − F)) by the condition on ε̂: G′(F) ≤ e^{2ε̂} G′(F′). Hence on any set
+    ∫ f G′(F) − e^{ε₁ + 2ε̂} ∫ f′ G′(F′) ≤ ∫ (f − e^{ε₁} f′)₊ G′(F) ≤ E[K] δ(ε₁), as G′ ≤ E[K]
+    (of the form of Koskela, Redberg, Wang 2024).
+    """
+    first = float(tight_epsilon(mechanism, [steps], delta / mean).upper[0])
+    epsilon = np.concatenate([[0.0], np.geomspace(1e-4, 20.0, 1200)])
+    fits = curve_at(mechanism, steps, epsilon) * (mean - 1.0) <= np.expm1(epsilon) * (1.0 - 1e-12)
+    return first + 2.0 * float(epsilon[fits.argmax()]) if fits.any() else math.inf

@@ -1,0 +1,105 @@
+"""What tuning costs: reference numbers, and the best of K runs in full on small mechanisms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import dpviz
+from dpviz._arrays import Array
+from dpviz.mechanisms import PersonRows, RandomAllocation, SampledGaussian
+
+STEP = SampledGaussian(1.1, 256 / 60_000)
+RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
+
+
+@pytest.mark.parametrize(
+    ("law", "runs", "method", "epsilon"),
+    [
+        ("geometric", 10, "renyi", 2.661),
+        ("geometric", 40, "renyi", 3.132),
+        ("geometric", 40, "tight", 2.222),
+        ("poisson", 10, "renyi", 2.803),
+        ("poisson", 40, "renyi", 6.412),
+        ("poisson", 10, "tight", 2.278),
+        ("poisson", 40, "tight", 4.629),
+    ],
+)
+def test_reference_numbers(law: Any, runs: float, method: Any, epsilon: float) -> None:
+    assert dpviz.tuned_epsilon(**RUN, law=law, runs=runs, method=method) == pytest.approx(epsilon, abs=1.5e-3)
+
+
+def best_of(mass: Array, score: Array, law: str, runs: float) -> Array:
+    """The law of the best of K outcomes, ties to the later one; last the chance that there was no run."""
+    order = np.argsort(score, kind="stable")
+    below = np.concatenate([[0.0], np.minimum(np.cumsum(mass[order]), 1.0)])
+    geometric = law == "geometric"
+    generating = below / (runs - (runs - 1.0) * below) if geometric else np.exp(runs * (below - 1.0))
+    best = np.empty(mass.size)
+    best[order] = np.diff(generating)
+    return np.append(best, generating[0])
+
+
+@pytest.mark.parametrize("law", ["geometric", "poisson"])
+@pytest.mark.parametrize(("sigma", "rate"), [(2.0, 1.0), (1.0, 0.1), (0.8, 0.01), (4.0, 0.5)])
+def test_the_bound_is_never_below_the_truth(sigma: float, rate: float, law: Any) -> None:
+    """One step, released with the best of several scores: the whole law of the search is known."""
+    z = np.linspace(-9.0 * sigma, 1.0 + 9.0 * sigma, 20_001)
+    without = np.diff(ndtr(z / sigma))
+    member = (1 - rate) * without + rate * np.diff(ndtr((z - 1.0) / sigma))
+    middle = (z[1:] + z[:-1]) / 2
+    closest = math.inf
+    for runs in (1.5, 5.0, 40.0):
+        for delta in (1e-2, 1e-5):
+            step = {"noise_multiplier": sigma, "sample_rate": rate, "steps": 1, "delta": delta}
+            bounds = [dpviz.tuned_epsilon(**step, runs=runs, law=law, method=m) for m in ("tight", "renyi")]
+            assert bounds[0] <= bounds[1] * (1 + 1e-9)
+            one = dpviz.epsilon("tight", **step)
+            for score in (middle, -middle, np.abs(middle - 0.5)):
+                tuned = [best_of(mass, score, law, runs) for mass in (member, without)]
+                for p, q in (tuned, tuned[::-1]):
+                    assert np.maximum(p - math.exp(bounds[0]) * q, 0.0).sum() <= delta * (1 + 1e-9)
+                    closest = min(closest, delta / np.maximum(p - math.exp(one) * q, 1e-300).sum())
+    assert closest < 0.5  # what is not charged for tuning would be missed here
+
+
+def test_more_runs_cost_more_and_one_costs_nothing() -> None:
+    assert dpviz.tuned_epsilon(**RUN, runs=1) == pytest.approx(dpviz.epsilon("tight", **RUN))
+    for law in ("geometric", "poisson"):
+        several = [dpviz.tuned_epsilon(**RUN, runs=runs, law=law) for runs in (1.01, 2, 4, 16, 64, 256)]
+        assert several == sorted(several)
+        assert several[0] >= dpviz.epsilon("tight", **RUN)
+        longer = dpviz.tuned_epsilon(**RUN | {"steps": 5000}, runs=4, law=law)
+        assert longer > several[2] > dpviz.tuned_epsilon(**RUN | {"delta": 1e-4}, runs=4, law=law)
+    assert dpviz.tuned_epsilon(**RUN | {"steps": 0}, runs=4) == 0.0
+    given = {"noise_multiplier": 1.1, "sample_rate": 256 / 60_000, "steps": 3510, "delta": 1e-5}
+    assert dpviz.tuned_epsilon(**given) == dpviz.tuned_epsilon(**RUN, runs=40.0)
+
+
+def test_other_mechanisms() -> None:
+    rows = dpviz.tuned_epsilon(mechanism=PersonRows(1.1, 256 / 60_000, 2), steps=1000, delta=1e-5, runs=10)
+    assert rows > dpviz.epsilon("tight", mechanism=PersonRows(1.1, 256 / 60_000, 2), steps=1000, delta=1e-5)
+    allocation: dict[str, Any] = {"mechanism": RandomAllocation(1.1, 234), "steps": 15, "delta": 1e-5}
+    assert 1.09 < dpviz.tuned_epsilon(**allocation, runs=10) < 2.2
+    for more in ({"law": "poisson"}, {"method": "renyi"}):
+        with pytest.raises(ValueError, match="one random batch of 234 an epoch: needs the Rényi divergence"):
+            dpviz.tuned_epsilon(**allocation, **more)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"runs": 0.5}, "runs=0.5 >= 1"),
+        ({"law": "uniform"}, "law='uniform' to be one of geometric, poisson"),
+        ({"method": "moments"}, "method='moments' to be one of tight, renyi"),
+        ({"sample_rate": 0.1}, "Leave it out"),
+        ({"steps": 1.5}, "steps"),
+    ],
+)
+def test_bad_arguments(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        dpviz.tuned_epsilon(**RUN | change)
