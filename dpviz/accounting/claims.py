@@ -57,6 +57,7 @@ class Claim:
         order: The one Rényi order, fixed ahead, at which a filter enforces it.
         conditions: What must be true of this run besides, in words.
         reason: Why nothing is claimed; empty where something is.
+        unit: Whose data it protects: "example", or "person" with all their rows.
         with_secret_noise: Of a demonstration, whose noise came from a seed that is kept: what the same run could claim
             had nobody been able to replay it. It itself claims nothing.
     """
@@ -72,6 +73,7 @@ class Claim:
     order: float | None = None
     conditions: tuple[str, ...] = ()
     reason: str = ""
+    unit: str = "example"
     with_secret_noise: Self | None = None
 
     def __post_init__(self) -> None:
@@ -190,7 +192,7 @@ def _rounded(value: float, digits: int, rounding: str) -> float:
 
 _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("epsilon", "delta", "lower", "success", "order"), float),
-    **dict.fromkeys(("accountant", "covers", "reason"), str),
+    **dict.fromkeys(("accountant", "covers", "reason", "unit"), str),
     **dict.fromkeys(("steps", "counts"), int),
     "conditions": lambda texts: tuple(str(text) for text in texts),
     "with_secret_noise": Claim.from_json,

@@ -39,7 +39,7 @@ from dpviz.training.accounts.claims import (
 )
 from dpviz.training.accounts.live import renyi_accountant
 from dpviz.training.accounts.origins import spent_before
-from dpviz.training.defaults import examples_of
+from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
 
@@ -181,7 +181,7 @@ def _odometer(settings: RunSettings, charged: tuple[GaussianEvent, ...]) -> floa
 
 
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
-    return int(started.get("examples") or examples_of(settings.data))
+    return int(started.get("examples") or units_of(settings))
 
 
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
@@ -258,6 +258,7 @@ def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, ex
         lower=lower,
         steps=settings.last_step,
         conditions=conditions(settings, examples),
+        unit=settings.unit,
     )
 
 
@@ -383,6 +384,7 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
         delta=settings.delta,
         unbounded=unbounded,
         replayable=claim.demonstration,
+        unit=settings.unit,
     )
 
 

@@ -14,15 +14,30 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import no_noise_needed, solve
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.base import DataUnavailable
-from dpviz.training.data.own.place import find, is_own
+from dpviz.training.data.own.place import data_of, find, is_own
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
+from dpviz.training.words import refusal
 
 _LARGE, _LOW_EPSILON = 50_000, 2.0
 
 
+def units_of(settings: RunSettings) -> int:
+    """N, what batches are drawn from: the training set's examples, or its persons where they are protected.
+
+    Raises:
+        ValueError: as `examples_of`, and where the data name no persons.
+    """
+    examples = examples_of(settings.data)
+    if not settings.by_person:
+        return examples
+    if not (persons := data_of(settings.data).persons):
+        raise refusal("unit_of_data", s=settings)
+    return persons
+
+
 def examples_of(data: str) -> int:
-    """N, the size of the training set, as known or as the description of one's own data declares it.
+    """The size of the training set, as known or as the description of one's own data declares it.
 
     Raises:
         ValueError: for another name, or where a data set of one's own is not on this machine or cannot be used.

@@ -1,7 +1,8 @@
 """The events of a run: dicts of JSON values. All have "kind", "step" (steps done) and "time" (seconds since the start).
 
-"started"     "settings", "examples" (N), "test_examples", "classes", "majority" (share of the
-              most frequent class among the public test labels), "sample_rate" (q of the first step), "plan":
+"started"     "settings", "examples" (N, of a run that protects persons their number), "test_examples", "classes",
+              "majority" (share of the most frequent class among the public test labels), "sample_rate" (q of the first
+              step), "plan":
               {"steps": T, "mechanisms": [[σ, q, count], …]}, "claim": what may be claimed wherever it ends
               (`dpviz.accounting.claims`), "device", "threads", "parameters" (those trained), "data" and "model" (in
               words), of data of one's own "data_mark" (`own.read.mark`), "noise_source" (in words), "fallback_layers",
@@ -66,6 +67,7 @@ NOT_COVERED = "not covered by ε"
 UNPROTECTED: str = _TABLES["words"]["unprotected"]
 DECLARED: str = _TABLES["words"]["declared"]
 PUBLIC_SIZE: str = _TABLES["words"]["public_size"]
+PUBLIC_PERSONS: str = _TABLES["words"]["public_persons"]
 
 
 def covered(kind: str, name: str) -> bool:

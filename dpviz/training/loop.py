@@ -73,13 +73,14 @@ def run(
     """
     settings.check()
     data = load(settings.data, settings.data_folder)
-    check_run(settings, len(data.train_y))
+    examples = data.units(settings)
+    check_run(settings, examples)
     suits(settings.model, data)
     chosen_device(settings.device)
     try:
         data = _prepared(settings, data, emit, control)
     except Ended:
-        return _stopped_ahead(settings, len(data.train_y), emit)
+        return _stopped_ahead(settings, examples, emit)
     session = Session(settings, data, emit, weights_to=weights_to)
     session.start()
     pace = _Pace(control, slow)

@@ -52,7 +52,7 @@ class SignedRows(NamedTuple):
 @remembered
 def rows(unit: bool) -> SignedRows:
     """Adult with a column of ones; each row of norm 1 if `unit`."""
-    x, y, test_x, test_y = DATA_SETS["adult"].read()
+    x, y, test_x, test_y, _ = DATA_SETS["adult"].read()
     scaled = unit_rows if unit else with_one
     return SignedRows(signed(scaled(x), y), signed(scaled(test_x), test_y))
 

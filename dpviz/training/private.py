@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -22,7 +24,7 @@ from dpviz.mechanisms import merge_events
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
 from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
 from dpviz.training.accounts.live import check_run
-from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.origins import check_start, spent_before
 from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
 from dpviz.training.defaults import least_noise
@@ -78,10 +80,10 @@ class Step:
 class PrivateTraining(Iterator[Step]):
     """Trains `network` in place, a step each time the next one is asked for, and none after the plan's last.
 
-    A step draws each example with probability q = batch_size/N (a loader's own order is not used), clips each
-    gradient to C, adds Gaussian noise to their sum, divides by batch_size, and lets the optimiser make of that what it
-    will. The claim covers the parameters after any number of steps that is not chosen by what is not covered by ε: a
-    loss or accuracy on the training data, or a second training with other settings.
+    A step draws each example (or person: `persons`) with probability q = batch_size/N (a loader's own order is not
+    used), clips each gradient to C, adds Gaussian noise to their sum, divides by batch_size, and lets the optimiser
+    make of that what it will. The claim covers the parameters after any number of steps that is not chosen by what is
+    not covered by ε: a loss or accuracy on the training data, or a second training with other settings.
 
     Trainings of one program on the same data (`earlier`) add up: the claim of each includes the whole plans of those
     that took their first step before. Trainings of other programs on the same people's data are not known here.
@@ -103,6 +105,9 @@ class PrivateTraining(Iterator[Step]):
         target_epsilon, noise_multiplier: One of both: ε of this plan alone at `delta`, or σ.
         delta: δ, well below 1/N; a larger one warns, and the claim says what it leaves open.
         max_grad_norm: C.
+        persons: Whose each row is, numbers or names (rows,): a person then joins a step with all their rows, the sum of
+            their gradients is clipped to C, and ε is that of one person; N, batch_size and an epoch count persons. None
+            where nobody has more than one row, or a row is what is to be protected.
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
@@ -114,7 +119,7 @@ class PrivateTraining(Iterator[Step]):
     Attributes:
         settings: The plan as `RunSettings`, with σ, T, q's batch, and what earlier trainings may have spent, which is
             final once the first step was asked for.
-        examples: N.
+        examples: N, of persons their number.
         done: Steps taken.
         noise_source: In words.
         device: Where the network lies.
@@ -139,6 +144,7 @@ class PrivateTraining(Iterator[Step]):
         noise_multiplier: float | None = None,
         delta: float = 1e-5,
         max_grad_norm: float = 1.0,
+        persons: Any = None,
         views: int = 1,
         flips: bool = False,
         seed: int | None = None,
@@ -150,7 +156,8 @@ class PrivateTraining(Iterator[Step]):
         like = self._binding.trained[0]
         self.device = like.device
         self._data = IndexedExamples(data, like)
-        self.examples = len(self._data)
+        self._persons = None if persons is None else self._data.persons(persons)
+        self.examples = len(self._data if self._persons is None else self._persons)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
             raise ValueError(
@@ -159,6 +166,7 @@ class PrivateTraining(Iterator[Step]):
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
+            unit="example" if persons is None else "person",
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
@@ -185,6 +193,7 @@ class PrivateTraining(Iterator[Step]):
         self.mechanism = mechanism_at(self.settings, 1, self.examples)
         self._identity, self._disjoint = self._data.identity(), disjoint_data
         self.settings = self.settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
+        check_start(self.settings)
         self._charged = False
         if delta * self.examples >= 1.0:
             warnings.warn(large_delta(delta, self.examples), stacklevel=2)
@@ -207,20 +216,33 @@ class PrivateTraining(Iterator[Step]):
         self.done += 1  # charged before anything is drawn, whatever comes of it
         rate, expected = self.mechanism.sample_rate, float(self.settings.batch_size)
         chosen = poisson_indices(self._batches, self.examples, rate)
-        x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._first)
-        self._state, info = self._method.step(self._state, PoissonBatch(x, y, chosen.size, expected, rate))
+        x, y, real = self._rows(chosen)
+        self._state, info = self._method.step(self._state, PoissonBatch(x, y, chosen.size, expected, rate, real))
         if not chosen.size or info.norms is None:
             return Step(self.done, 0, math.nan, math.nan, self)
         clipped = (info.norms > self.settings.max_grad_norm).double().mean()
         return Step(self.done, chosen.size, float(info.losses.mean()), float(clipped), self)
 
+    def _rows(self, chosen: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Inputs and targets of the drawn examples, (b, …); of persons (b, K, …), and which places hold a row."""
+        if not chosen.size:
+            x, y = (part[:0] for part in self._first)
+            return x, y, None
+        if self._persons is None:
+            return *self._data.at(chosen.tolist()), None
+        places, real = self._persons.places[chosen], self._persons.real[chosen]
+        x, y = (part.view(*places.shape, *part.shape[1:]) for part in self._data.at(places.flatten().tolist()))
+        return x, y, real.to(self.device)
+
     def charge_plan(self) -> None:
         """Adds this plan to what was spent on its data in this program, once; the first step does it by itself."""
         if not self._charged:
+            check_start(self.settings.with_(origins=earlier(self._identity, disjoint=self._disjoint)))
             self._charged = True
             replayable = not self.settings.secure_noise
             plan = (self.mechanism, self.settings.steps)
-            before = charge(self._identity, plan, replayable=replayable, disjoint=self._disjoint)
+            unit = self.settings.unit
+            before = charge(self._identity, plan, unit=unit, replayable=replayable, disjoint=self._disjoint)
             self.settings = self.settings.with_(origins=before)
 
     @property

@@ -32,6 +32,7 @@ class PoissonBatch(NamedTuple):
         size: How many examples are real; may be 0.
         expected: Expected size, qN, by which sums are divided.
         sample_rate: q that the batch was drawn with.
+        real: Where persons were drawn, which of a person's K places hold a row, (b, K): x and y are (b, K, …) then.
     """
 
     x: Tensor
@@ -39,12 +40,36 @@ class PoissonBatch(NamedTuple):
     size: int
     expected: float
     sample_rate: float
+    real: Tensor | None = None
 
 
 def poisson_indices(random: np.random.Generator, examples: int, sample_rate: float) -> npt.NDArray[np.int64]:
     """Which of `examples` joined, in random order."""
     size = int(random.binomial(examples, sample_rate))
     return random.choice(examples, size, replace=False).astype(np.int64)
+
+
+class Persons:
+    """Whose rows are whose: a person joins a batch with all of them, and counts as one example.
+
+    Attributes:
+        places: Positions of each person's rows, int64 (N, K), K the most rows of one; behind them the last one again,
+            so that nothing that is computed for a person depends on another's row.
+        real: Which of these places hold a row, (N, K).
+
+    Args:
+        persons: Whose each row is, (rows,): numbers or names.
+    """
+
+    def __init__(self, persons: npt.ArrayLike) -> None:
+        _, owner, counts = np.unique(np.asarray(persons), return_inverse=True, return_counts=True)
+        order, most = np.argsort(owner.reshape(-1), kind="stable"), np.arange(counts.max())
+        first = np.cumsum(counts) - counts
+        self.places = torch.from_numpy(order[first[:, None] + np.minimum(most, counts[:, None] - 1)])
+        self.real = torch.from_numpy(most < counts[:, None])
+
+    def __len__(self) -> int:
+        return len(self.places)
 
 
 class Batches:
@@ -55,28 +80,43 @@ class Batches:
         y: Their labels, (N,).
         random: Where the draws come from.
         pad: Whether to pad to a fixed size; None does so unless the data is in the CPU's memory.
+        persons: Who is drawn, with all their rows; None for single examples.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, random: np.random.Generator, *, pad: bool | None = None) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        random: np.random.Generator,
+        *,
+        pad: bool | None = None,
+        persons: Persons | None = None,
+    ) -> None:
         self.x, self.y = x, y
+        self._units = len(x) if persons is None else len(persons)
+        self._places = None if persons is None else (persons.places.to(x.device), persons.real.to(x.device))
         self._random = random
         self._pad = x.device.type != "cpu" if pad is None else pad
 
     def draw(self, batch_size: int) -> PoissonBatch:
-        """A batch of `batch_size` expected examples."""
-        examples = self.x.shape[0]
-        rate = batch_size / examples
-        chosen = poisson_indices(self._random, examples, rate)
+        """A batch of `batch_size` expected examples or persons."""
+        rate = batch_size / self._units
+        chosen = poisson_indices(self._random, self._units, rate)
         if not self._pad:
-            index = torch.from_numpy(chosen)
-            return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate)
-        capacity = padded_size(batch_size, examples, chosen.size)
+            index, real = torch.from_numpy(chosen), None
+            if self._places is not None:
+                index, real = (part[index] for part in self._places)
+            return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate, real)
+        capacity = padded_size(batch_size, self._units, chosen.size)
         padded = torch.zeros(capacity, dtype=torch.int64, pin_memory=self.x.is_cuda)
         padded[: chosen.size] = torch.from_numpy(chosen)
         index = padded.to(self.x.device, non_blocking=True)
-        real = torch.arange(capacity, device=self.x.device) < chosen.size
-        y = torch.where(real, self.y[index], IGNORED)
-        return PoissonBatch(self.x[index], y, chosen.size, float(batch_size), rate)
+        joined = torch.arange(capacity, device=self.x.device) < chosen.size
+        if self._places is None:
+            y = torch.where(joined, self.y[index], IGNORED)
+            return PoissonBatch(self.x[index], y, chosen.size, float(batch_size), rate)
+        index, real = (part[index] for part in self._places)
+        return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate, real & joined[:, None])
 
 
 def padded_size(batch_size: int, examples: int, size: int) -> int:

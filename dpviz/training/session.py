@@ -26,7 +26,7 @@ from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import Batches, loss_per_example, usual_batch
+from dpviz.training.sampling import Batches, Persons, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import accuracy_of, below_majority, closing, opening
@@ -71,7 +71,8 @@ class Session:
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self.device = chosen_device(settings.device)
-        self.examples = len(data.train_y)
+        persons = Persons(data.persons) if settings.by_person and data.persons is not None else None
+        self.examples = data.units(settings)
         self.step = 0
         random = randomness(settings.seed, secure=settings.secure_noise, device=self.device)
         self._noise_source = random.description
@@ -96,7 +97,7 @@ class Session:
         if settings.private:
             self.engine.check(self._x, self._y)
         self.state = self.method.init(self.parameters)
-        self.batches = Batches(self._x, self._y, random.batches)
+        self.batches = Batches(self._x, self._y, random.batches, persons=persons)
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
         self._counting = Counting(settings, self.examples) if settings.private else None
         self._random = random.batches

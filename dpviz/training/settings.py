@@ -153,10 +153,14 @@ def _check_together(settings: RunSettings) -> None:
         "views_of_data": with_views and shape and not image(shape),
         "trained": settings.trained != RunSettings.trained and not method.partly,
         "burn_in": settings.reads("burn_in") and settings.burn_in >= settings.steps,
+        "unit_of_method": settings.by_person and not settings.reads("unit"),
+        "unit_of_data": settings.by_person and not is_own(settings.data) and not DATA_SETS[settings.data].persons,
+        "unit_with": settings.by_person
+        and (settings.bayesian or with_views or settings.policy != Fixed.key or settings.target_measure != "test"),
     }
     readers = {
         name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
-        for name in ("policy", "views")
+        for name in ("policy", "views", "unit")
     }
     for rule, is_broken in broken.items():
         if is_broken:

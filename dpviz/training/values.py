@@ -26,6 +26,7 @@ class Origin:
     Attributes:
         run, name: Its id, and what people call it.
         data: What it was trained on, as in `RunSettings`.
+        unit: Whose data its mechanisms protect, as in `RunSettings`.
         mechanisms: (σ, q, count): all that it may have spent, its whole plan wherever it ended.
         epsilon, delta: What it claims for its own data, earlier runs on them included; epsilon None for nothing.
         unbounded: Why `mechanisms` do not bound what it learned; empty where they do.
@@ -40,6 +41,7 @@ class Origin:
     delta: float = 1e-5
     unbounded: str = ""
     replayable: bool = False
+    unit: str = "example"
 
     @property
     def events(self) -> tuple[GaussianEvent, ...]:
@@ -93,6 +95,8 @@ class RunValues:
         noise_multiplier: σ ÷ C; of the Langevin methods it follows from the step size.
         views: K, how many shifted (and mirrored) views stand in for each example of a step, of methods that read it;
             its gradient is their mean, clipped as one (`dpviz.training.data.views`). 1 for the example itself.
+        unit: Whose data ε protects: "example", or "person", all of whose rows join a batch together and are clipped as
+            one; N, C and batch_size then count persons. Of data that name persons.
         batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
@@ -145,6 +149,7 @@ class RunValues:
     max_grad_norm: float = 0.1
     noise_multiplier: float = 2.0
     views: int = 1
+    unit: str = "example"
     batch_size: int = 1024
     steps: int = 150
     past_plan: str = "stop"
@@ -178,6 +183,11 @@ class RunValues:
     def adaptive(self) -> bool:
         """Whether private counts decide about mechanisms, not only about when to stop."""
         return POLICIES[self.policy].adaptive
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person with all their rows is what ε protects."""
+        return self.unit == "person"
 
     @property
     def bayesian_delta(self) -> float:

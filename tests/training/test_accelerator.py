@@ -13,7 +13,7 @@ from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, prepared
-from dpviz.training.sampling import Batches, loss_per_example
+from dpviz.training.sampling import Batches, Persons, loss_per_example
 from dpviz.training.session import SETTLE_EVERY, Session
 from dpviz.training.settings import RunSettings
 from tests.training.steps import make
@@ -39,14 +39,24 @@ class Calls(TorchDispatchMode):
 @pytest.mark.parametrize("model", ["logistic", "mlp", "cnn", "resnet"])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_step_reads_nothing_and_is_the_same_operations_for_every_batch(name, model):
+    reads_nothing(name, model)
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_a_step_of_persons_reads_nothing(model):
+    reads_nothing("dp_sgd", model, Persons(np.arange(EXAMPLES) % 400), bayesian=False, unit="person")
+
+
+def reads_nothing(name, model, persons=None, **changed):
     x = torch.empty(EXAMPLES, 1, 28, 28, device="meta")
     y = torch.empty(EXAMPLES, dtype=torch.int64, device="meta")
+    changed = {"bayesian": METHODS[name].private, "prior_std": 1.0} | changed
     method, state, _ = make(
         name, MODELS[model].make((1, 28, 28), 10).to("meta"), device="meta", batch_size=EXPECTED, pairs=16,
-        bayesian=METHODS[name].private, bayesian_distances="norms" if METHODS[name].posterior else "pairs",
-        optimiser="adam" if "optimiser" in METHODS[name].reads else "sgd", prior_std=1.0,
+        bayesian_distances="norms" if METHODS[name].posterior else "pairs",
+        optimiser="adam" if "optimiser" in METHODS[name].reads else "sgd", **changed,
     )  # fmt: skip
-    batches, sizes, operations = Batches(x, y, np.random.default_rng(0)), [], []
+    batches, sizes, operations = Batches(x, y, np.random.default_rng(0), persons=persons), [], []
     for _ in range(4):
         with Calls("meta") as calls:
             batch = batches.draw(EXPECTED)
@@ -57,7 +67,7 @@ def test_a_step_reads_nothing_and_is_the_same_operations_for_every_batch(name, m
     assert len(operations[0]) > 20
     # The first step may take memory that the others use again.
     assert operations[1] == operations[2] == operations[3]
-    assert (info.distances is None) != METHODS[name].private
+    assert (info.distances is None) != changed["bayesian"]
 
 
 def test_a_meta_tensor_cannot_be_read():

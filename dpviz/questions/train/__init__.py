@@ -24,10 +24,10 @@ from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.train.settings import SETTINGS, acting, no_bayesian, run_settings
 from dpviz.questions.words import words
-from dpviz.training.accounts.claims import ASSUMPTIONS, epsilon_before
+from dpviz.training.accounts.claims import assumptions, epsilon_before
 from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same
 from dpviz.training.data.own.place import is_own
-from dpviz.training.defaults import examples_of
+from dpviz.training.defaults import units_of
 from dpviz.training.models import MODELS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import FIELDS, GROUPS, RunSettings
@@ -54,8 +54,11 @@ class Planned:
     cost: PlannedCost
     target: float | None
     slow: float
-    assumptions = ASSUMPTIONS
     models = MODELS
+
+    @property
+    def assumptions(self) -> Sequence[str]:
+        return assumptions(self.settings)
 
     @property
     def claim(self) -> Claim:
@@ -103,7 +106,7 @@ class Planned:
 def planned(**values: Any) -> Answer[Planned]:
     """ε against steps; keywords as in `SETTINGS`, each a setting of the run or of how its noise is chosen."""
     settings = run_settings(values)
-    examples = examples_of(settings.data)
+    examples = units_of(settings)
     cost = plan(settings, examples)
     target = values["target_epsilon"] if "target_epsilon" in acting(values.__getitem__) else None
     budget = settings.filter_epsilon

@@ -18,7 +18,7 @@ from dpviz.training.accounts.counting import planned_counts
 from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.data.own.place import data_of
-from dpviz.training.defaults import examples_of, recommended
+from dpviz.training.defaults import recommended, units_of
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.models.base import image
@@ -51,22 +51,27 @@ _SOME_READ = frozenset().union(*(m.reads for m in METHODS.values()), *(m.reads f
 def acting(of: Callable[[str], Any]) -> frozenset[str]:
     """Names of the settings that act beside the others, which `of` tells by name; a run has the rest at its default."""
     method, model = METHODS[of("method")], MODELS[of("model")]
-    reads = method.reads | model.reads
+    reads, known = method.reads | model.reads, data_of(of("data"))
+    of_persons = "unit" in reads and known.persons > 0 and of("unit") == "person"
+    reads -= {"policy", "views"} if of_persons else set()
     policy = POLICIES[of("policy")] if "policy" in reads else Fixed
     solved, private = of("noise_by") == "target", method.private
-    bayesian = private and of("bayesian") not in ("0", False)
-    counts = private and (policy.adaptive or of("target_measure") == "private")
+    measured = private and not of_persons
+    bayesian = measured and of("bayesian") not in ("0", False)
+    counts = measured and (policy.adaptive or of("target_measure") == "private")
     only = {
         "trained": method.partly and model.last_inputs is not None,
         "noise_by": "noise_multiplier" in reads,
         "target_epsilon": "noise_multiplier" in reads and solved,
         "solver": "noise_multiplier" in reads and solved,
         "noise_multiplier": "noise_multiplier" in reads and not solved,
-        "views": "views" in reads and model.features is None and image(data_of(of("data")).shape),
+        "views": "views" in reads and model.features is None and image(known.shape),
+        "unit": "unit" in reads and known.persons > 0,
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
-        **dict.fromkeys(("delta", "max_grad_norm", "bayesian", "filter_epsilon"), private),
+        **dict.fromkeys(("delta", "max_grad_norm", "filter_epsilon"), private),
         **dict.fromkeys(("bayesian_distances", "pairs", "definition", "delta_mu"), bayesian),
-        "target_measure": private and not policy.ends,
+        "bayesian": measured,
+        "target_measure": measured and not policy.ends,
         "count_noise": counts,
         "count_every": counts,
         "margin_epochs": policy.saves,
@@ -106,7 +111,7 @@ def run_settings(values: Mapping[str, Any]) -> RunSettings:
     settings.check()
     if "target_epsilon" in act:
         settings = _solved(settings, values["target_epsilon"], values["solver"])
-    check_run(settings, examples_of(settings.data))
+    check_run(settings, units_of(settings))
     return settings
 
 
@@ -125,7 +130,7 @@ def _solved(settings: RunSettings, target: float, solver: str) -> RunSettings:
     Under an adaptive policy the target is also what the run promises. Such a run may go on past its T steps with what
     it saved; a fixed plan that does pays for all it may take.
     """
-    examples = examples_of(settings.data)
+    examples = units_of(settings)
     steps = settings.steps if settings.adaptive else settings.last_step
     counts = planned_counts(settings.with_(steps=steps), examples)
     sigma = solved_noise(

@@ -25,7 +25,7 @@ from dpviz.training.accounts.counting import baseline, planned_counts
 from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
 from dpviz.training.accounts.origins import conditions_of_start, spent_before
 from dpviz.training.data.own.place import is_own
-from dpviz.training.events import DECLARED, PUBLIC_SIZE
+from dpviz.training.events import DECLARED, PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.settings import RunSettings
 
 RELEASED_NOTHING = "it has not released anything"
@@ -35,10 +35,14 @@ LOSSES_DECIDED = "not finite"
 NOT_PLANNED = "the charges differ from the plan"
 OVERSPENT = "the charges exceed the budget"
 WITHOUT_NOISE = "it was trained without noise"
-ASSUMPTIONS = (
-    "One example is added or removed; Poisson batches; Gaussian noise on the sum of clipped gradients.",
-    PUBLIC_SIZE,
-)
+UNITS = {"example": "one example", "person": "one person with all their rows"}
+
+
+def assumptions(settings: RunSettings) -> tuple[str, ...]:
+    """What every claim of a run with these settings rests on."""
+    unit = UNITS[settings.unit].capitalize()
+    words = f"{unit} is added or removed; Poisson batches; Gaussian noise on the sum of clipped gradients."
+    return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 
 @remembered
@@ -78,6 +82,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
                 Claim(
                     epsilon=epsilon, delta=settings.delta, accountant=accountant, covers="plan", lower=lower,
                     steps=steps, counts=counts, success=success, conditions=conditions(settings, examples),
+                    unit=settings.unit,
                 )
             )  # fmt: skip
 
@@ -110,11 +115,12 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
         steps=settings.last_step,
         order=order,
         conditions=conditions(settings, examples),
+        unit=settings.unit,
     )
 
 
 def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
-    """What must be true of this run for its claim, besides ASSUMPTIONS, and what its δ leaves open."""
+    """What must be true of this run for its claim, besides `assumptions`, and what its δ leaves open."""
     return (
         *conditions_of_start(settings),
         *((DECLARED,) if is_own(settings.data) else ()),

@@ -61,6 +61,7 @@ class _Spent:
     """What trainings on one data set may have cost: whole plans, for an early end may have been decided by losses."""
 
     data: DataIdentity
+    unit: str = "example"
     trainings: int = 0
     demonstrations: int = 0
     mechanisms: tuple[GaussianEvent, ...] = ()
@@ -77,27 +78,29 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
         disjoint: Whether somebody says that nobody is in both, so that nothing adds up.
     """
     same = [spent for spent in list(_ledger) if spent.data.overlaps(data)]
-    events = merge_events(event for spent in same for event in spent.mechanisms)
-    plans = tuple((mechanism.noise_multiplier, mechanism.sample_rate, count) for mechanism, count in events)
     origins = []
-    if trainings := sum(spent.trainings for spent in same):
-        name, run = _counted(trainings, "training"), OTHER_DATA if disjoint else SAME_DATA
-        origins.append(Origin(run=run, name=name, data=OWN_DATA, mechanisms=plans))
+    for unit in dict.fromkeys(spent.unit for spent in same):
+        alike = [spent for spent in same if spent.unit == unit]
+        events = merge_events(event for spent in alike for event in spent.mechanisms)
+        plans = tuple((mechanism.noise_multiplier, mechanism.sample_rate, count) for mechanism, count in events)
+        if trainings := sum(spent.trainings for spent in alike):
+            name, run = _counted(trainings, "training"), OTHER_DATA if disjoint else SAME_DATA
+            origins.append(Origin(run=run, name=name, data=OWN_DATA, mechanisms=plans, unit=unit))
     if (demonstrations := sum(spent.demonstrations for spent in same)) and not disjoint:
         name = _counted(demonstrations, "demonstration")
-        origins.append(Origin(run=SAME_DATA, name=name, data=OWN_DATA, replayable=True))
+        origins.append(Origin(run=SAME_DATA, name=name, data=OWN_DATA, replayable=True, unit=same[0].unit))
     return tuple(origins)
 
 
 def charge(
-    data: DataIdentity, plan: GaussianEvent, *, replayable: bool = False, disjoint: bool = False
+    data: DataIdentity, plan: GaussianEvent, *, unit: str, replayable: bool = False, disjoint: bool = False
 ) -> tuple[Origin, ...]:
     """Notes that a training with this plan begins, `replayable` for a demonstration; `earlier` as it was before."""
     with _charging:
         before = earlier(data, disjoint=disjoint)
-        spent = next((spent for spent in _ledger if spent.data == data), None)
+        spent = next((spent for spent in _ledger if (spent.data, spent.unit) == (data, unit)), None)
         if spent is None:
-            _ledger.append(spent := _Spent(data))
+            _ledger.append(spent := _Spent(data, unit))
         if replayable:
             spent.demonstrations += 1
         else:

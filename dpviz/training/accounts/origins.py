@@ -91,6 +91,8 @@ def check_start(settings: RunValues) -> None:
         why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
         if why and not origin.demonstrations:
             raise refusal("unbounded_origin", name=origin.name, why=why)
+        if origin.unit != settings.unit and not origin.demonstrations:
+            raise refusal("unit_of_origin", name=origin.name, there=origin.unit, here=settings.unit)
     if settings.bayesian and on_the_same(settings):
         raise refusal("bayesian_start", names=names(settings))
 

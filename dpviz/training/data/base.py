@@ -34,12 +34,16 @@ class DataUnavailable(RuntimeError):
 
 
 class Parts(NamedTuple):
-    """Training and test examples: x float32 (n, c, h, w) or (n, features), y int64 (n,)."""
+    """Training and test examples: x float32 (n, c, h, w) or (n, features), y int64 (n,).
+
+    `persons` says whose each training example is, (n,), where the data name persons.
+    """
 
     train_x: npt.NDArray[np.float32]
     train_y: npt.NDArray[np.int64]
     test_x: npt.NDArray[np.float32]
     test_y: npt.NDArray[np.int64]
+    persons: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class DataSet:
         key, title: In settings and links; on pages.
         example: What several test examples are called.
         examples, test_examples: Sizes.
+        persons: How many persons the training examples are of; 0 where the data do not name them.
         shape: Of one example; empty where that is not known.
         classes: Number of labels.
         note: Origin, licence, scaling.
@@ -92,6 +97,7 @@ class DataSet:
     example: str
     examples: int = 0
     test_examples: int = 0
+    persons: int = 0
     shape: tuple[int, ...] = ()
     classes: int = 0
     note: str = ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from dpviz import _validate
@@ -20,6 +21,8 @@ from dpviz.training.data.base import Parts
 from dpviz.training.data.own.describe import Description
 from dpviz.training.data.own.place import find, is_own
 from dpviz.training.data.own.read import content, mark, read
+from dpviz.training.values import RunValues
+from dpviz.training.words import refusal
 
 Tensor = torch.Tensor
 
@@ -34,6 +37,7 @@ class TrainingData(NamedTuple):
         train_y, test_y: int64 (n,), 0 to `classes` − 1.
         classes: Number of labels.
         flips: Whether an example's mirror image is one of the same kind.
+        persons: Whose each training example is, (n,); None where the data name no persons.
         mark: Of data of one's own: the same for the same files, by a key that stays with them; else "".
     """
 
@@ -47,11 +51,24 @@ class TrainingData(NamedTuple):
     classes: int
     mark: str = ""
     flips: bool = False
+    persons: npt.NDArray[np.int64] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one example."""
         return tuple(self.train_x.shape[1:])
+
+    def units(self, settings: RunValues) -> int:
+        """N, what a run's batches are drawn from: examples, or persons where they are protected.
+
+        Raises:
+            ValueError: where these data name no persons.
+        """
+        if not settings.by_person:
+            return len(self.train_y)
+        if self.persons is None:
+            raise refusal("unit_of_data", s=settings)
+        return np.unique(self.persons).size
 
 
 def load(name: str, folder: str | Path | None = None) -> TrainingData:
@@ -85,5 +102,5 @@ def _read(name: str, data: Description, digest: str) -> TrainingData:
 
 
 def _tensors(name: str, title: str, note: str, parts: Parts, **facts: Any) -> TrainingData:
-    x, y, test_x, test_y = (torch.from_numpy(np.ascontiguousarray(part)) for part in parts)
-    return TrainingData(name, title, note, x, y, test_x, test_y, **facts)
+    x, y, test_x, test_y = (torch.from_numpy(np.ascontiguousarray(part)) for part in parts[:4])
+    return TrainingData(name, title, note, x, y, test_x, test_y, persons=parts.persons, **facts)

@@ -20,6 +20,7 @@ from torch.utils.data import (
 )
 
 from dpviz.training.accounts.earlier import DataIdentity
+from dpviz.training.sampling import Persons
 
 Tensor = torch.Tensor
 
@@ -70,6 +71,20 @@ class IndexedExamples:
             raise ValueError("Expected each example as a pair of numbers: what the network reads, and the target.")
         x, y = batch
         return x.to(self._device), y.to(self._device)
+
+    def persons(self, persons: Any) -> Persons:
+        """Whose rows they are.
+
+        Raises:
+            ValueError: unless each row has one person.
+        """
+        owners = np.asarray(persons)
+        if owners.shape != (len(self),) or owners.dtype.kind not in "iubUS":
+            raise ValueError(
+                f"Expected persons as one number or name for each of {len(self):,} rows, found shape {owners.shape}, "
+                f"dtype={owners.dtype}: give the column that names them."
+            )
+        return Persons(owners)
 
     def identity(self) -> DataIdentity:
         """By which other trainings on the same data are known."""

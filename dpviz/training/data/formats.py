@@ -214,4 +214,23 @@ def read_table(data: DataSet, folder: str | Path | None) -> Parts:
     return Parts(x[:n], y[:n], x[n:], y[n:])
 
 
-FORMATS = {"idx": read_idx, "cifar10": read_cifar10, "svhn": read_svhn, "table": read_table}
+# A generated table of persons with several rows each: drawn from a fixed seed, so that it is the same everywhere.
+
+_SPREAD = 0.7  # of a person's own offset; a row's own noise has deviation 1
+
+
+def read_visits(data: DataSet, folder: str | Path | None) -> Parts:
+    """Each person has 1 to 5 rows about a point of their own; the class is the nearest of `classes` centres, mostly."""
+    draw = np.random.default_rng(24)
+    (width,), tested = data.shape, data.test_examples // 3
+    rows = 1 + np.arange(data.persons + tested) % 5
+    persons = np.repeat(np.arange(rows.size), rows)
+    centres = 0.8 * draw.standard_normal((data.classes, width))
+    y = draw.integers(0, data.classes, persons.size)
+    own = _SPREAD * draw.standard_normal((rows.size, width))
+    x = (centres[y] + own[persons] + draw.standard_normal((persons.size, width))).astype(np.float32) / np.float32(3.0)
+    train = persons < data.persons
+    return Parts(x[train], y[train], x[~train], y[~train], persons[train])
+
+
+FORMATS = {"visits": read_visits, "idx": read_idx, "cifar10": read_cifar10, "svhn": read_svhn, "table": read_table}

@@ -70,7 +70,7 @@ class Pass:
         layers: Those whose products are wanted.
         written: Name and parameter of those whose gradients are written out.
         x, y: Examples and targets, (b, …); b ≥ 2, for PyTorch loses the memory layout of a single one under vmap.
-        views: How many of the examples stand in for one.
+        weights: What the losses count, (b,); None for 1 each.
         together: Call network and loss on the whole batch: `is_rowwise` networks alone, and losses that see one row.
             A step of a small network takes half the time then.
 
@@ -92,7 +92,7 @@ class Pass:
         written: Mapping[str, nn.Parameter],
         x: Tensor,
         y: Tensor,
-        views: int,
+        weights: Tensor | None,
         *,
         together: bool,
     ) -> None:
@@ -125,7 +125,8 @@ class Pass:
                 raise refusal("loss without parameters")
             formed = [p for layer in layers for p in layer.parameters]
             towards = (token, *own.values(), *formed)
-            reached = torch.autograd.grad(losses.sum() / views, towards, allow_unused=True)[1:]
+            total = losses.sum() if weights is None else (losses * weights).sum()
+            reached = torch.autograd.grad(total, towards, allow_unused=True)[1:]
         gradients = cast("Sequence[Tensor | None]", reached)
         self.losses, self.outputs = losses.detach(), outputs.detach()
         pairs = list(zip(own.values(), gradients, strict=False))

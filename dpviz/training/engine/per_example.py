@@ -141,8 +141,9 @@ class GradientRecord:
     Attributes:
         norms: ‖g_i‖, (b,); NaN or infinite where an example's gradient is.
         lengths: Upper ends of the norms, float64 (b,); infinite where a norm is not finite.
-        losses: Loss of each example, (b,).
-        outputs: The network's outputs, (b, …), of K views (bK, …), an example's together; (0,) for an empty batch.
+        losses: Loss of each example, (b,): the mean over its views or a person's rows.
+        outputs: The network's outputs, (b, …), of K views or places (bK, …), an example's together; (0,) for an empty
+            batch.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], chunks: Sequence[_Chunk]) -> None:
@@ -303,7 +304,9 @@ class PerExample:
         with _random_numbers_kept(x.device):
             PerExample(self.network, self.loss).gradients(x, y)
 
-    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: int | None = None) -> Clipped:
+    def clipped(
+        self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: int | None = None, real: Tensor | None = None
+    ) -> Clipped:
         """The clipped sum of a batch chunk by chunk, so that memory does not grow with it.
 
         Args:
@@ -311,6 +314,8 @@ class PerExample:
             max_grad_norm: C; no example adds a vector longer than this (Abadi et al. 2016, Alg. 1; `rounding`).
             pairs: How many pairs of neighbours, (0, 1), (2, 3), …, the distances are wanted of: disjoint random pairs
                 where the batch comes in random order. Chunks then hold whole pairs, so at least 2 examples.
+            real: Where a person counts as one example, whose gradient is the sum over their rows: which of K places
+                hold a row, (b, K); x and y are then (b, K, …), and no place holds another person's. Not with views.
         """
         bound, dtype = _checked_norm(max_grad_norm), self.parameters[0].dtype
         left = 2 * _validate.whole(0, pairs=pairs or 0)
@@ -320,7 +325,7 @@ class PerExample:
         blocks = self._block_sums
         blocks.clear()
         kept, apart = [], [self.parameters[0].new_zeros(0, dtype=torch.float64)]
-        for chunk in self._chunks(x, y, even=left > 0):
+        for chunk in self._chunks(x, y, even=left > 0, real=real):
             factors = clip_factors(chunk.lengths, bound, dtype)
             chunk.add_weighted_sum(factors, blocks)
             if left:
@@ -335,29 +340,31 @@ class PerExample:
         distances = None if pairs is None else torch.cat(apart)
         return Clipped(total, seen.norms, seen.lengths, seen.losses, seen.outputs, distances, bound)
 
-    def _step(self, *, even: bool) -> int:
-        """Size of the chunks that a batch is cut into; the last may be smaller.
+    def _step(self, rows: int, *, even: bool) -> int:
+        """Size of the chunks that a batch is cut into; the last may be smaller. Each example takes so many `rows`.
 
         Never by the number of examples: with one example fewer the others must come to lie in the same blocks.
         """
-        most = self.chunk_size if self.views is None else max(1, self.chunk_size // self.views.count)
+        most = max(1, self.chunk_size // rows)
         if self._usual_batch is not None:
             size = math.ceil(self._usual_batch / math.ceil(self._usual_batch / most))
             return ROWS * math.ceil(size / ROWS)
         step = most - most % BLOCK or most
         return max(2, step - step % 2) if even else step
 
-    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[_Chunk]:
+    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False, real: Tensor | None = None) -> Iterator[_Chunk]:
         if x.shape[0] != y.shape[0]:
             raise refusal("targets", examples=x.shape[0], targets=y.shape[0])
         refuse_batch_norms(self.network)
         refuse_rounded_products(x.device)
         if not self._seen and len(x):
-            self._see(x[:1], y[:1])
-        step = self._step(even=even)
+            self._see(*((x[:1], y[:1]) if real is None else (x[0, :1], y[0, :1])))
+        views = 1 if self.views is None else self.views.count
+        step = self._step(views if real is None else real.shape[1], even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
-            yield self._chunk(x[start:end], y[start:end], None if self._usual_batch is None else step)
+            places = None if real is None else real[start:end]
+            yield self._chunk(x[start:end], y[start:end], None if self._usual_batch is None else step, places)
 
     def _see(self, x: Tensor, y: Tensor) -> None:
         """Parameters used beyond their layer are written out; which these are depends on no example's numbers."""
@@ -367,30 +374,35 @@ class PerExample:
         if run.outside:
             self._write_out({id(p) for p in run.outside})
 
-    def _chunk(self, x: Tensor, y: Tensor, rows: int | None) -> _Chunk:
+    def _chunk(self, x: Tensor, y: Tensor, rows: int | None, real: Tensor | None) -> _Chunk:
         """Of these examples, filled up to `rows`."""
         self._buffers.rewind()
-        size, views = x.shape[0], 1 if self.views is None else self.views.count
-        if self.views is not None:
-            x, y = self.views(x), y.repeat_interleave(views, dim=0)
+        size, several, weights = x.shape[0], 1, None
         rows = max(rows or size, _LEAST)
-        run = self._pass(_filled(x, rows * views), _filled(y, rows * views))
+        if real is not None:
+            several, x, y = real.shape[1], x.flatten(0, 1), y.flatten(0, 1)
+            weights = _filled(real.flatten().to(self.parameters[0].dtype), rows * several)
+        elif self.views is not None:
+            several = self.views.count
+            x, y = self.views(x), y.repeat_interleave(several, dim=0)
+            weights = self.parameters[0].new_full((rows * several,), 1.0 / several)
+        run = self._pass(_filled(x, rows * several), _filled(y, rows * several), weights)
         if run.outside:
             raise refusal("used anew", names=", ".join(repr(self._names[id(p)]) for p in run.outside))
         parts = []
         for layer, products in run.products:
-            grouped = products if views == 1 else products.grouped(views)
+            grouped = products if several == 1 else products.grouped(several)
             own = layer.parameters if layer else self._written.values()
-            whole = grouped if len(run.losses) == size * views else grouped.part(slice(0, size))
+            whole = grouped if rows == size else grouped.part(slice(0, size))
             parts.append(_Part(layer, tuple(self._position[id(p)] for p in own), whole))
-        losses = run.losses.view(-1, views).mean(1) if views > 1 else run.losses
-        return _Chunk(parts, losses[:size], run.outputs[: size * views])
+        losses = run.losses.view(-1, several)[:size]
+        losses = losses.mean(1) if real is None else (losses * real).sum(1) / real.sum(1).clamp(min=1)
+        return _Chunk(parts, losses, run.outputs[: size * several])
 
-    def _pass(self, x: Tensor, y: Tensor) -> Pass:
-        views = 1 if self.views is None else self.views.count
+    def _pass(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> Pass:
         together = self.loss in _ROWWISE_LOSSES and not self._written and is_rowwise(self.network, x.ndim)
         with full_precision(x.device):
-            return Pass(self.network, self.loss, self.layers, self._written, x, y, views, together=together)
+            return Pass(self.network, self.loss, self.layers, self._written, x, y, weights, together=together)
 
 
 def _random_numbers_kept(device: torch.device) -> AbstractContextManager[None]:

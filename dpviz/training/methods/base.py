@@ -158,10 +158,12 @@ class Method(ABC):
         return {"parameters": parameters}
 
     def clipped_sum(self, batch: PoissonBatch) -> Gradient:
-        """Σ clipped g_i: one example changes it by at most C."""
+        """Σ clipped g_i: one example, or one person with all their rows, changes it by at most C."""
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None
-        clipped = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
+        clipped = self.engine.clipped(
+            batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs, real=batch.real
+        )
         distances = clipped.distances
         if self.measured and batch.size:
             distances = clipped.changes[: min(self.measured, batch.size)]

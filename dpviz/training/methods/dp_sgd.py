@@ -35,7 +35,7 @@ class DpSgd(Method):
 
     key, label = "dp_sgd", "DP-SGD"
     words = "DP-SGD clips each example's gradient and adds noise."
-    reads = Method.reads | {"optimiser", "momentum", "views"}
+    reads = Method.reads | {"optimiser", "momentum", "views", "unit"}
 
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         clipped = self.clipped_sum(batch)

@@ -26,13 +26,14 @@ from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.runs.claims import claim_of_view
+from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
-from dpviz.training.accounts.claims import ASSUMPTIONS
+from dpviz.training.accounts.claims import assumptions
 from dpviz.training.events import NOT_COVERED, heading, titled
+from dpviz.training.settings import RunSettings
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui.runs.charts import LINES
 from dpviz.ui.runs.fields import CHART_TABLE
@@ -79,7 +80,7 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
     return {heading("done", name): value for name, value in final.items() if name not in elsewhere}
 
 
-def _claimed(claim: Claim) -> dict[str, Any]:
+def _claimed(claim: Claim, settings: RunSettings | None) -> dict[str, Any]:
     """The one ε that may be said, or why there is none."""
     if not claim.shown.holds:
         return {"claim": f"no ε: {claim.reason}"}
@@ -91,7 +92,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
         "accountant": claim.name,
         "covers": claim.coverage,
         "best attack accuracy": f"at most {rounded_up(claim.guess, 4):.4g} (chance: 0.5)",
-        "assumptions": " ".join(ASSUMPTIONS),
+        **({} if settings is None else {"assumptions": " ".join(assumptions(settings))}),
     }
     if claim.lower is not None:
         values["lower bound of the true ε"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
@@ -184,7 +185,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         imported=IMPORTED,
         disputes=dispute_words(view.disputes),
         demonstration=f"{DEMONSTRATION}.",
-        claimed=_claimed(claim),
+        claimed=_claimed(claim, settings_of(record)),
         numbers=_final_numbers(view),
         warning=below_majority(accuracy_of(view.final), view.started.get("majority")),
         charts=charts,

@@ -27,7 +27,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.training.accounts.origins import spent_before
-from dpviz.training.defaults import examples_of
+from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
 from dpviz.ui import answers
 from dpviz.ui.pieces import Drawing
@@ -87,7 +87,7 @@ def take(engine: Engine, run: str) -> Look:
 
 def _plan_of(view: RunView, settings: RunSettings) -> PlannedCost | None:
     try:
-        return plan(settings, int(view.started.get("examples") or examples_of(settings.data)))
+        return plan(settings, int(view.started.get("examples") or units_of(settings)))
     except (ValueError, KeyError):
         return None
 

@@ -17,7 +17,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
 from dpviz.runs.store.records import RunRecord, StoreError
-from dpviz.training.accounts.claims import ASSUMPTIONS
+from dpviz.training.accounts.claims import assumptions
 from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.events import NOT_COVERED, heading
@@ -264,7 +264,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
     )
     claim = claim_of_view(view, engine.store)
     coverage = claim.coverage if claim.holds else in_words(claim)
-    for text in (coverage, *ASSUMPTIONS, *claim.shown.conditions) if claim.shown.holds else (coverage,):
+    stated = () if (settings := settings_of(record)) is None else assumptions(settings)
+    for text in (coverage, *stated, *claim.shown.conditions) if claim.shown.holds else (coverage,):
         page.note(text)
     if view.started.get("unprotected"):
         page.note(str(view.started["unprotected"]))

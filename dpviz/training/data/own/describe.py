@@ -154,12 +154,14 @@ class Location:
         file: File, or folder of images, below the folder of the description, with "/" between names.
         examples: How many there are, declared public and held against the file.
         x, y: Names of arrays in an npz file.
+        persons: Whose examples they are, where the description names a column of persons; held against the file.
     """
 
     file: str
     examples: int
     x: str = "x"
     y: str = "y"
+    persons: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ class Description:
         stored: Of one example as an npz file holds it.
         scale: Of npz and images.
         columns, label, separator: Of csv.
+        person: Of csv, the column that names the person of a row; empty for none.
         parts: One, which is split, or training and test.
         test: How many of a single part are for testing.
         seed: Of that split, which has nothing to do with a run's seed.
@@ -197,6 +200,7 @@ class Description:
     columns: tuple[Feature, ...] = ()
     label: str = ""
     separator: str = ","
+    person: str = ""
 
     @property
     def examples(self) -> int:
@@ -247,7 +251,7 @@ def described(path: Path) -> Description:
 
 def _of(top: Table, path: Path, text: bytes) -> Description:
     kind = top.value("kind", f"one of {', '.join(KINDS)}", lambda kind: kind in KINDS)
-    own = ("label", "separator", "columns") if kind == "csv" else ("shape", "scale")
+    own = ("label", "separator", "columns", "person") if kind == "csv" else ("shape", "scale")
     top.only(("title", "kind", "public", "classes", "train", "test", "split", *own))
     if not top.flag("public"):
         raise top.refuse(
@@ -259,6 +263,9 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         shape: tuple[int, ...] = (sum(column.width for column in columns),)
         layout: dict[str, Any] = {"columns": columns, "label": label}
         layout["separator"] = top.text("separator", ",", longest=1)
+        layout["person"] = top.text("person") if "person" in top.entries else ""
+        if layout["person"] and "split" in top.entries:
+            raise top.refuse("[train] and [test] with a column of persons: a split by rows would tear persons apart")
     else:
         stored, shape = _shape(top, kind)
         if "scale" not in top.entries:
@@ -266,7 +273,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         table = top.table("scale")
         table.only(sorted(_RANGE))
         layout = {"stored": stored, "scale": _scale(table, shape[0], "the examples")}
-    parts, test, seed = _parts(top, kind)
+    parts, test, seed = _parts(top, kind, bool(layout.get("person")))
     size = 4 * math.prod(shape) * sum(part.examples for part in parts)
     if size > MOST_BYTES:
         raise top.refuse(f"at most {MOST_BYTES / 2**30:.0f} GiB of examples in single precision, found {size:,} bytes")
@@ -326,10 +333,11 @@ def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     raise top.refuse("shape = [height, width] for grey images or [height, width, 3] for colour")
 
 
-def _parts(top: Table, kind: str) -> tuple[tuple[Location, ...], int, int]:
+def _parts(top: Table, kind: str, persons: bool) -> tuple[tuple[Location, ...], int, int]:
     """The parts, how many examples of a single one are for testing, and the seed that says which."""
     if "split" not in top.entries:
-        return (_part(top.table("train"), kind), _part(top.table("test"), kind)), 0, 0
+        more = ("persons",) if persons else ()
+        return (_part(top.table("train"), kind, more), _part(top.table("test"), kind)), 0, 0
     if {"train", "test"} & set(top.entries):
         raise top.refuse("either [split], or [train] and [test]")
     table = top.table("split")
@@ -349,4 +357,6 @@ def _part(table: Table, kind: str, more: tuple[str, ...] = ()) -> Location:
     if pure.is_absolute() or ".." in pure.parts or "\\" in file or ":" in file or not pure.parts:
         raise table.refuse(f"{place} = a name below the folder of the description, with / between its parts")
     names = {key: table.text(key, key) for key in ("x", "y")} if kind == "npz" else {}
-    return Location(file, table.whole("examples", 1, 10**9), **names)
+    examples = table.whole("examples", 1, 10**9)
+    persons = table.whole("persons", 1, examples) if "persons" in more else 0
+    return Location(file, examples, **names, persons=persons)

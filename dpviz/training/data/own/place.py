@@ -86,7 +86,10 @@ def data_of(data: str) -> DataSet:
     if own is None:
         return DataSet(key=data, title=f"{data.removeprefix(PREFIX)} (not on this machine)", example="test examples")
     classes = len(own.classes)
-    return DataSet(key=data, title=f"{own.title} (own)", example="test examples", shape=own.shape, classes=classes)
+    persons = own.parts[0].persons
+    return DataSet(
+        key=data, title=f"{own.title} (own)", example="test examples", shape=own.shape, classes=classes, persons=persons
+    )
 
 
 class Titles(Mapping[str, str]):

@@ -51,7 +51,9 @@ def read(data: Description) -> Parts:
     with _worded(data):
         parts = [READERS[data.kind](data, part) for part in data.parts]
     if len(parts) == 2:
-        return Parts(*parts[0], *parts[1])
+        with _worded(data):
+            persons = read_persons(data, data.parts[0]) if data.person else None
+        return Parts(*parts[0], *parts[1], persons)
     ((x, y),) = parts
     order = np.random.default_rng(data.seed).permutation(len(y))
     test, train = np.sort(order[: data.test]), np.sort(order[data.test :])
@@ -151,6 +153,24 @@ def read_csv(data: Description, part: Location) -> Examples:
             x[:, at : at + 1] = column.scale(x[:, at : at + 1])
         at += column.width
     return x.astype(np.float32), y
+
+
+def read_persons(data: Description, part: Location) -> npt.NDArray[np.int64]:
+    """Whose each row of a part is, (n,), of a file that `read_csv` has read."""
+    with (data.folder / part.file).open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(_lines(file, part.file), delimiter=data.separator, strict=True)
+        at = _place([name.strip() for name in next(reader, [])], data.person, part.file)
+        names, persons = np.unique([row[at].strip() for row in filter(None, reader)], return_inverse=True)
+    if "" in names:
+        raise NotADataSet(
+            f"{part.file}, column {data.person!r}: expected the person of every row, found an empty cell."
+        )
+    if len(names) != part.persons:
+        raise NotADataSet(
+            f"{part.file}, column {data.person!r}: expected {part.persons:,} persons as {data.name}.toml declares, "
+            f"found {len(names):,}. Set persons to what is public of their number, and keep the rows of as many."
+        )
+    return persons.astype(np.int64)
 
 
 def _lines(file: TextIO, name: str) -> Iterator[str]:
