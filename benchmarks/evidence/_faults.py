@@ -77,8 +77,8 @@ FAULTS = (
     Fault(
         "the first example is counted again when it fills up a chunk",
         "dpviz/training/engine/per_example.py",
-        "_filled(x, rows * views), _filled(y, rows * views))\n        if",
-        "_filled(x, rows * views), _filled(y, rows * views))\n        size = len(run.losses) // views\n        if",
+        "_filled(x, rows * several), _filled(y, rows * several), weights)\n        if",
+        "_filled(x, rows * several), _filled(y, rows * several), weights)\n        size = rows\n        if",
         f"{_ALONE}::test_an_example_adds_the_same_digits_whatever_stands_beside_it",
     ),
     Fault(
@@ -240,8 +240,8 @@ FAULTS = (
     Fault(
         "examples join batches twice as often as charged",
         "dpviz/training/sampling.py",
-        "chosen = poisson_indices(self._random, examples, rate)",
-        "chosen = poisson_indices(self._random, examples, min(2.0 * rate, 1.0))",
+        "chosen = poisson_indices(self._random, self._units, rate)",
+        "chosen = poisson_indices(self._random, self._units, min(2.0 * rate, 1.0))",
         "tests/training/test_sampling.py::test_batches_are_as_likely_as_the_rate_they_report",
     ),
     Fault(
@@ -408,8 +408,8 @@ FAULTS = (
     Fault(
         "batches contain the first example instead of the last",
         "dpviz/training/sampling.py",
-        "        chosen = poisson_indices(self._random, examples, rate)\n",
-        "        chosen = poisson_indices(self._random, examples, rate) % (examples - 1)\n",
+        "        chosen = poisson_indices(self._random, self._units, rate)\n",
+        "        chosen = poisson_indices(self._random, self._units, rate) % (self._units - 1)\n",
         "tests/training/test_sampling.py::test_edges_of_the_rate",
     ),
     Fault(
@@ -891,8 +891,8 @@ FAULTS = (
     Fault(
         "a step reports a smaller sampling rate",
         "dpviz/training/sampling.py",
-        "rate = batch_size / examples",
-        "rate = batch_size / (examples + 50)",
+        "rate = batch_size / self._units",
+        "rate = batch_size / (self._units + 50)",
         "tests/training/test_sampling.py::test_edges_of_the_rate",
     ),
     Fault(

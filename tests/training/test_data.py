@@ -32,7 +32,7 @@ LETTERS = DataSet(
     key="letters", title="Letters", example="test letters", mirrors=MIRRORS,
     files={"text": DataFile("letters-idx1-ubyte", hashlib.sha256(RAW).hexdigest())},
 )  # fmt: skip
-SHIPPED = ("mnist-10k", "adult", "abalone")
+SHIPPED = ("mnist-10k", "adult", "abalone", "visits")
 
 
 class Asked(list):
@@ -110,6 +110,9 @@ def test_each_set_is_as_announced_or_says_where_its_files_were_looked_for(name, 
         assert torch.isfinite(data.train_x).all()
         assert (data.classes, data.shape) == (facts.classes, facts.shape)
         assert load(name) is data
+        owners = data.persons
+        assert (0 if owners is None else len(set(owners.tolist()))) == facts.persons
+        assert owners is None or len(owners) == facts.examples
         return
     monkeypatch.setitem(DATA_SETS, name, replace(facts, system_folder=None))
     with pytest.raises(DataUnavailable) as caught:

@@ -12,7 +12,7 @@ from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.plan import learning_rate, mechanism_at, planned_events
-from dpviz.training.sampling import Batches
+from dpviz.training.sampling import Batches, Persons
 from dpviz.training.settings import RunSettings
 from tests.training.steps import (
     BOUND,
@@ -185,17 +185,19 @@ def test_watching_tells_how_much_noise_came(name):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", METHODS)
-def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
+@pytest.mark.parametrize(
+    ("name", "persons"), [*((name, None) for name in METHODS), ("dp_sgd", Persons(np.arange(EXAMPLES) % 200))]
+)
+def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name, persons):
     x, y = make_examples()
     ends = []
     # No noise to speak of, for the two devices draw different numbers; what is left of it two seeds show.
     for device, seed in (("cpu", 9), ("cpu", 8), ("cuda", 9)):
         method, state, _ = make(
             name, seed=seed, device=device, noise_multiplier=1e-9, learning_rate=1e-3, friction=1e-9,
-            bayesian=METHODS[name].private,
+            bayesian=METHODS[name].private and persons is None,
         )  # fmt: skip
-        batches = Batches(x.to(device), y.to(device), np.random.default_rng(8))
+        batches = Batches(x.to(device), y.to(device), np.random.default_rng(8), persons=persons)
         for step in range(4):
             if device == "cuda" and step > 1:
                 torch.cuda.set_sync_debug_mode("error")

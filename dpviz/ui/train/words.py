@@ -227,5 +227,6 @@ def in_words(claim: Claim) -> str:
     shown = claim.shown
     if not shown.holds:
         return shown.reason
-    bound = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]})"
+    whose = ", for one person" * (shown.unit == "person")
+    bound = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]}{whose})"
     return f"its noise can be replayed; with secret noise {bound}" if claim.demonstration else bound
