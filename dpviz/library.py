@@ -58,9 +58,15 @@ from dpviz.accounting.tuning import tuned_epsilon as tuned_epsilon
 from dpviz.gradients.law_bound import bayesian_law_epsilon as bayesian_law_epsilon
 from dpviz.gradients.law_tight import bayesian_law_tight as bayesian_law_tight
 from dpviz.mechanisms import Adjacency as Adjacency
+from dpviz.mechanisms import FixedPartition as FixedPartition
+from dpviz.mechanisms import FixedSize as FixedSize
 from dpviz.mechanisms import Laplace as Laplace
 from dpviz.mechanisms import Mechanism as Mechanism
 from dpviz.mechanisms import PersonRows as PersonRows
 from dpviz.mechanisms import RandomAllocation as RandomAllocation
 from dpviz.mechanisms import ReplaceOneGaussian as ReplaceOneGaussian
 from dpviz.mechanisms import SampledGaussian as SampledGaussian
+from dpviz.mechanisms import SecretPartition as SecretPartition
+from dpviz.mechanisms import Shuffled as Shuffled
+from dpviz.mechanisms import TruncatedPoisson as TruncatedPoisson
+from dpviz.mechanisms import WithReplacement as WithReplacement

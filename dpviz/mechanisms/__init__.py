@@ -1,10 +1,13 @@
 """What is done to the data, as values: new samplers and noises come here and nowhere else."""
 
+from dpviz.mechanisms.fixed_size import FixedSize, WithReplacement
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, merge_events
 from dpviz.mechanisms.person_rows import PersonRows
 from dpviz.mechanisms.random_allocation import RandomAllocation
 from dpviz.mechanisms.sampled_gaussian import GaussianEvent, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms.shuffled import FixedPartition, SecretPartition, Shuffled
+from dpviz.mechanisms.truncated_poisson import TruncatedPoisson
 
 # Every mechanism that pages, `dpviz.ask` and the shell offer, in their order; the contract suite tries all of them.
 MECHANISMS: tuple[type[Mechanism], ...] = (SampledGaussian, ReplaceOneGaussian, PersonRows, Laplace)
@@ -13,6 +16,8 @@ __all__ = [
     "MECHANISMS",
     "Adjacency",
     "Event",
+    "FixedPartition",
+    "FixedSize",
     "GaussianEvent",
     "History",
     "Laplace",
@@ -21,5 +26,9 @@ __all__ = [
     "RandomAllocation",
     "ReplaceOneGaussian",
     "SampledGaussian",
+    "SecretPartition",
+    "Shuffled",
+    "TruncatedPoisson",
+    "WithReplacement",
     "merge_events",
 ]

@@ -38,8 +38,9 @@ CHECKS: dict[str, Callable[[Any], Array]] = {
     "noise_multiplier": _validate.noise_multiplier,
     "scale": partial(_validate.positive, "scale"),
     "sample_rate": _validate.sample_rate,
-    "rows": partial(_validate.steps, name="rows", minimum=1),
-    "batches": partial(_validate.steps, name="batches", minimum=1),
+} | {
+    name: partial(_validate.steps, name=name, minimum=1)
+    for name in ("rows", "batches", "size", "batch", "largest_batch", "epochs")
 }
 
 
@@ -58,6 +59,7 @@ class Adjacency:
     ADD_REMOVE: ClassVar[Adjacency]
     REPLACE_ONE: ClassVar[Adjacency]
     PERSON: ClassVar[Adjacency]
+    ZERO_OUT: ClassVar[Adjacency]
     name: str
     unit: str
     neighbours: str
@@ -87,6 +89,12 @@ Adjacency.PERSON = Adjacency(
     neighbours="Data sets that differ by adding or removing all rows of one person",
     secret="whether any of your rows took part",
     size_is_secret=True,
+)
+Adjacency.ZERO_OUT = Adjacency(
+    "one example counts, or counts as nothing",
+    unit="one example",
+    neighbours="Data sets in which one example keeps its place, but may count as nothing (zero-out),",
+    secret="whether your example counted",
 )
 
 

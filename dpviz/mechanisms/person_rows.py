@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from dpviz._remember import remembered
@@ -16,6 +17,8 @@ from dpviz.mechanisms.divergences import mixture_divergence
 from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 from dpviz.mechanisms.sampled_gaussian import GaussianSum, SampledGaussian
+
+MOST_CENTRES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class PersonRows(GaussianSum):
 
     def __post_init__(self) -> None:
         GaussianSum.__post_init__(self)
-        if self.rows > 1000:
-            raise ValueError(f"Expected rows={self.rows:.0f} <= 1000.")
+        if self.rows > MOST_CENTRES:
+            raise ValueError(f"Expected rows={self.rows:.0f} <= {MOST_CENTRES}.")
         object.__setattr__(self, "rows", int(self.rows))
 
     @property
@@ -55,21 +58,26 @@ class PersonRows(GaussianSum):
         return f", a person with {self.rows} row{'s' * (self.rows > 1)}"
 
     def pair(self) -> MixturePair:
-        return MixturePair(self.noise_multiplier, _binomial(self.rows, self.sample_rate), ((0.0, 1.0),))
+        return MixturePair(self.noise_multiplier, binomial(self.rows, Fraction(self.sample_rate)), ((0.0, 1.0),))
 
     def renyi(self) -> RenyiCurve:
         if 1.0 in (self.rows, self.sample_rate):  # one row, or all of them always
             return SampledGaussian(self.noise_multiplier / self.rows, self.sample_rate).renyi()
-        return lambda orders: mixture_divergence(self.pair(), orders)
+        return mixture_curve(self.pair())
 
     @property
     def total_variation(self) -> float:
         return math.exp(self.pair().log_delta(0.0)) if self.releases else 0.0
 
 
+def mixture_curve(pair: MixturePair) -> RenyiCurve:
+    """R(α) of a mixture."""
+    return lambda orders: mixture_divergence(pair, orders)
+
+
 @remembered
-def _binomial(trials: int, rate: float) -> Weights:
-    """Binomial probabilities, correctly rounded: of whole numbers, as a float is one over a power of two."""
+def binomial(trials: int, rate: Fraction) -> Weights:
+    """Binomial probabilities, correctly rounded: of whole numbers."""
     drawn, whole = rate.as_integer_ratio()
     exact = (math.comb(trials, j) * drawn**j * (whole - drawn) ** (trials - j) for j in range(trials + 1))
     weights = ((float(j), numerator / whole**trials) for j, numerator in enumerate(exact))

@@ -86,6 +86,8 @@ def best_accuracy(
         return Accuracy(sure, sure)
     epsilon = 0.0 if p == 0.5 else math.log(sure) - math.log(rest)
     least, most = _divergence(_resolved(mechanism), count, epsilon, member_likelier=p > 0.5)
+    if mechanism.least != mechanism:  # one direction is enough, and less needs no proof
+        least = _shown(mechanism.least, count, epsilon)[0] if p <= 0.5 else 0.0
     scale = pair_of(mechanism).scale
     if scale < LEAST_SCALE:
         most = 1.0

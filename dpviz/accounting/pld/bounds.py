@@ -90,6 +90,9 @@ def tight_epsilon_of_each(several: Sequence[Iterable[Event]], delta: float) -> l
     mechanisms = list(dict.fromkeys(mechanism for events in merged for mechanism in events))
     counts = np.array([[float(events.get(mechanism, 0)) for mechanism in mechanisms] for events in merged])
     ends = [(np.array(low), np.array(high)) for low, high in epsilon_of_rows(mechanisms, counts, target)]
+    if any(mechanism.least != mechanism for mechanism in mechanisms):
+        below = [[(mechanism.least, count) for mechanism, count in events.items()] for events in merged]
+        ends = [(each.lower, high) for each, (_, high) in zip(tight_epsilon_of_each(below, target), ends, strict=True)]
     totals = counts.sum(axis=1)
     return [TightResult(*both, _reason(*both, np.array(total))) for both, total in zip(ends, totals, strict=True)]
 
@@ -104,6 +107,8 @@ def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> Tight
     wanted, place = np.unique(counts, return_inverse=True)
     intervals = [delta_of_row([mechanism], np.array([count]), target) for count in wanted]
     lower, upper = (np.array(side)[place].reshape(counts.shape) for side in zip(*intervals, strict=True))
+    if mechanism.least != mechanism:
+        lower = tight_delta(mechanism.least, counts, target).lower
     return TightResult(lower, upper)
 
 
@@ -114,14 +119,23 @@ def tight_profile(mechanism: Mechanism, steps: int, points: int = 200) -> TightP
     if not math.isfinite(last):
         raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")
     epsilon = np.linspace(0.0, max(last, 1e-6), points)
+    lower, upper = _profile(mechanism, count, epsilon)
+    if mechanism.least != mechanism:
+        lower, _ = _profile(mechanism.least, count, epsilon)
+    return TightProfile(epsilon, lower, upper)
+
+
+def _profile(mechanism: Mechanism, count: float, epsilon: Array) -> tuple[Array, Array]:
+    """δ from below and above at each ε, rising."""
     if without_grid(mechanism, count):
         sides = [delta_of_row([mechanism], np.array([count]), float(e)) for e in epsilon]
-        return TightProfile(epsilon, *(np.array(side) for side in zip(*sides, strict=True)))
-    lower, upper = np.zeros(points), np.ones(points)
-    for anchor in np.linspace(0.0, last, 7):  # one tilt resolves its neighbourhood; take the best of several
+        lower, upper = (np.array(side) for side in zip(*sides, strict=True))
+        return lower, upper
+    lower, upper = np.zeros(epsilon.size), np.ones(epsilon.size)
+    for anchor in np.linspace(0.0, float(epsilon[-1]), 7):  # one tilt resolves its neighbourhood; the best of several
         below, above = delta_bounds([mechanism], np.array([count]), float(anchor), epsilon)
         lower, upper = np.maximum(lower, below), np.minimum(upper, above)
-    return TightProfile(epsilon, lower, upper)
+    return lower, upper
 
 
 def _reason(lower: Array, upper: Array, steps: Array) -> str:

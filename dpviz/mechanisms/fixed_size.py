@@ -1,0 +1,167 @@
+"""Batches of a fixed size, drawn afresh at every step: without and with replacement.
+
+>>> FixedSize(noise_multiplier=1.1, size=60_000, batch=256).text
+'Gaussian, σ = 1.1, batches of 256 out of 60000'
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dpviz.mechanisms.loss_pairs import BothWaysPair
+from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
+from dpviz.mechanisms.mixture_pair import MixturePair
+from dpviz.mechanisms.pair import DominatingPair, GaussianNoise, SampledPair
+from dpviz.mechanisms.person_rows import MOST_CENTRES, binomial, mixture_curve
+from dpviz.mechanisms.sampled_gaussian import SampledGaussian
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn(Mechanism):
+    """One step: a batch of exactly b of N examples; of it the sum, clipped to C, with noise N(0, (σC)²).
+
+    An example that joins takes another one's place in the batch, so that the sum moves by up to 2C.
+
+    Attributes:
+        noise_multiplier: σ, noise standard deviation ÷ clipping norm C; dimensionless, > 0.
+        size: N, examples; whole, ≥ 1; the larger number where neighbours differ in it.
+        batch: b, examples of a batch; whole, ≥ 1.
+    """
+
+    noise_multiplier: float
+    size: int
+    batch: int
+    how: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        for name in ("size", "batch"):
+            object.__setattr__(self, name, int(getattr(self, name)))
+
+    @property
+    def text(self) -> str:
+        return f"Gaussian, σ = {self.noise_multiplier:.6g}, batches of {self.batch} out of {self.size}{self.how}"
+
+    @property
+    def latex(self) -> str:
+        noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
+        return rf"\sum_{{i \in B}} \bar {noise},\quad |B| = {self.batch},\ N = {self.size}"
+
+    @property
+    def releases(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSize(_Drawn):
+    """`_Drawn` without replacement, one example replaced: whoever fixes b and N lets the number of examples be known.
+
+    An example is in the batch with probability q = b/N. With everyone else's draw given, the sums are m₀ without it, m₁
+    with it and m₁′ with the other one in its place, of which no two are further apart than 2C. For ε ≥ 0 and
+    e^ε = 1 + q(e^ε′ − 1), advanced joint convexity (Balle, Barthe, Gaboardi 2018, Theorem 1) makes
+
+        δ(ε) = q δ_{m₁ | (1 − β)m₀ + βm₁′}(ε′) ≤ q δ_Gauss(σ/2)(ε′),   β = e^{ε − ε′},
+
+    which is the profile of P = (1 − q) N(0, σ²) + q N(2, σ²) against Q = N(0, σ²). As neighbours may be exchanged, for
+    ε < 0 it is that of Q against P, 1 − e^ε + e^ε δ(−ε): a pair that is right for ε ≥ 0 alone must not be composed
+    (Lebeda, Regehr, Kamath, Steinke 2024). `BothWaysPair` has this profile, and composes (Zhu, Dong, Wang 2022).
+
+    (P, Q) itself is reached: all others' gradients are −v, the example's is v and the other one's −v. So it is the
+    lower end, and it is exactly what adding or removing an example costs, with N the larger number: P and Q then share
+    all but the example and whoever has its place. The upper end holds for that too, and for zero-out.
+    """
+
+    adjacency: ClassVar[Adjacency] = Adjacency.REPLACE_ONE
+    kind: ClassVar[str] = "fixed"
+    title: ClassVar[str] = "Gaussian, batches of a fixed size"
+    how: ClassVar[str] = ""
+    assumes: ClassVar[str] = (
+        "**Sampling:** at every step, all sets of b of the N examples are equally likely (without replacement), "
+        "independently of other steps. N and b are public. **Noise:** Gaussian, standard deviation σ × C, on the sum "
+        "of gradients clipped to C. One example more means another one less in the batch, so that the sum moves by up "
+        "to 2C. The lower end is exact for adding or removing one example; the upper end is not known to be reached."
+    )
+
+    def __post_init__(self) -> None:
+        _Drawn.__post_init__(self)
+        if self.batch > self.size:
+            raise ValueError(f"Expected batch={self.batch} <= size={self.size}: it is drawn without replacement.")
+
+    def _base(self) -> SampledPair:
+        return SampledPair(GaussianNoise(0.5 * self.noise_multiplier), self.batch / self.size)
+
+    def pair(self) -> DominatingPair:
+        return self._base() if self.batch == self.size else BothWaysPair(self._base())
+
+    @property
+    def least(self) -> Mechanism:
+        return self if self.batch == self.size else _Reached(self.noise_multiplier, self.size, self.batch)
+
+    @property
+    def as_gaussian(self) -> float | None:
+        return 0.5 * self.noise_multiplier if self.batch == self.size else None
+
+    @property
+    def total_variation(self) -> float:
+        return SampledGaussian(0.5 * self.noise_multiplier, self.batch / self.size).total_variation
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached(FixedSize):
+    """What two data sets show that differ in one example."""
+
+    kind: ClassVar[str] = ""
+
+    def pair(self) -> DominatingPair:
+        return self._base()
+
+    @property
+    def least(self) -> Mechanism:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class WithReplacement(_Drawn):
+    """`_Drawn` with replacement, one example added or removed.
+
+    The example is drawn j times with probability Bin(b, 1/N)(j). It then stands in the place of j draws of others, so
+    that with these given P = Σ Bin(b, 1/N)(j) N(d_j, σ²I), |d_j| ≤ 2jC, and Q = N(0, σ²I). As in `PersonRows`, the
+    easiest to tell apart lie at d_j = 2jC on a line, which is reached where all others' gradients are −v.
+    """
+
+    adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
+    kind: ClassVar[str] = "replacement"
+    title: ClassVar[str] = "Gaussian, batches drawn with replacement"
+    how: ClassVar[str] = ", with replacement"
+    assumes: ClassVar[str] = (
+        "**Sampling:** at every step, each of the b places of the batch gets one of the N examples, all equally likely "
+        "and independently of others and of other steps (with replacement). **Noise:** Gaussian, standard deviation "
+        "σ × C, on the sum of gradients clipped to C. An example takes the places of others, so that it moves the sum "
+        "by up to 2C each time it is drawn."
+    )
+
+    def __post_init__(self) -> None:
+        _Drawn.__post_init__(self)
+        if self.batch > MOST_CENTRES:
+            raise ValueError(f"Expected batch={self.batch} <= {MOST_CENTRES}, with replacement.")
+
+    def pair(self) -> DominatingPair:
+        return self._mixture()
+
+    def _mixture(self) -> MixturePair:
+        weights = binomial(self.batch, Fraction(1, self.size))
+        return MixturePair(0.5 * self.noise_multiplier, weights, ((0.0, 1.0),))
+
+    def renyi(self) -> RenyiCurve:
+        return mixture_curve(self._mixture())
+
+    @property
+    def as_gaussian(self) -> float | None:
+        return 0.5 * self.noise_multiplier / self.batch if self.size == 1 else None
+
+    @property
+    def total_variation(self) -> float:
+        return math.exp(self.pair().log_delta(0.0))

@@ -1,0 +1,148 @@
+"""Dominating pairs whose outputs are losses, made of other pairs: one of several, at random and told; and both ways."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz._arrays import Array
+from dpviz.mechanisms.pair import UNIT, Cells, DominatingPair, LossSplit, SampledPair
+
+
+@dataclass(frozen=True, slots=True)
+class _LossPair(DominatingPair):
+    """An output is its own loss, ln(P/Q)."""
+
+    def loss(self, z: Array | float) -> Array:
+        return np.asarray(z, dtype=np.float64)
+
+    def output(self, loss: Array | float) -> Array:
+        loss = np.asarray(loss, dtype=np.float64)
+        removed, added = self.largest_losses
+        return np.where(loss >= removed, math.inf, np.where(loss <= -added, -math.inf, loss))
+
+    def split(self, loss: float) -> LossSplit:
+        below, above = self.below(loss), self.above(loss)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left, right = (float(np.log(p) - np.log(q)) for q, p in np.array([below, above]))
+        return LossSplit(left, right, below[0])
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfPairs(_LossPair):
+    """One of several pairs at random, the same under P and Q, and who sees the output is told which.
+
+    Attributes:
+        parts: probabilities > 0, which add up to 1, and pairs.
+    """
+
+    parts: tuple[tuple[float, DominatingPair], ...]
+
+    @property
+    def scale(self) -> float:
+        return min(pair.scale for _, pair in self.parts)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(pair.symmetric for _, pair in self.parts)
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        removed, added = zip(*(pair.largest_losses for _, pair in self.parts), strict=True)
+        return max(removed), max(added)
+
+    def cells(self, z: Array) -> Cells:
+        each = (weight * np.array(pair.cells(pair.output(z))) for weight, pair in self.parts)
+        return Cells(*sum(each, np.zeros((4, z.size - 1))))
+
+    def below(self, z: float) -> tuple[float, float]:
+        q, p = sum(weight * np.array(pair.below(float(pair.output(z)))) for weight, pair in self.parts)
+        return float(q), float(p)
+
+    def above(self, z: float) -> tuple[float, float]:
+        q, p = sum(weight * np.array(pair.above(float(pair.output(z)))) for weight, pair in self.parts)
+        return float(q), float(p)
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        low, high = np.array([pair.loss(np.array(pair.reach(tail))) for _, pair in self.parts]).T
+        return float(low.min()), float(high.max())
+
+    def rough(self, tail: float) -> tuple[Array, Array]:
+        looks = [(pair.rough(tail), math.log(weight)) for weight, pair in self.parts]
+        loss, weight = zip(*((loss, mass + log) for (loss, mass), log in looks), strict=True)
+        return np.concatenate(loss), np.concatenate(weight)
+
+    def log_delta(self, epsilon: float) -> float:
+        """At most: each part's worse direction, which for sampled pairs is removal for all."""
+        logs = [math.log(weight) + pair.log_delta(epsilon) for weight, pair in self.parts]
+        return float(np.logaddexp.reduce(logs))
+
+
+@dataclass(frozen=True, slots=True)
+class BothWaysPair(_LossPair):
+    """The least pair that dominates (P, Q) and (Q, P) of a sampled pair at every ε ≥ 0, whichever way they are told.
+
+    For ε ≥ 0 its δ(ε) is removal's, f, in both directions, so that for k = e^ε < 1 it is 1 − k + k f(1/k). This is a
+    privacy profile, convex in k: at k = 1 its slope rises if P(A) + Q(A) ≤ 1, A where P > Q, and what is missing there
+    is an atom of loss 0. So losses above 0 are (P, Q)'s and losses below 0 those of (Q, P).
+
+    Attributes:
+        base: (P, Q), noise symmetric about 0, P(A) + Q(A) ≤ 1.
+    """
+
+    base: SampledPair
+
+    @property
+    def scale(self) -> float:
+        return self.base.scale
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        most = self.base.largest_losses[0]
+        return most, most
+
+    @property
+    def _atom(self) -> float:
+        return 1.0 - sum(self.base.above(float(self.base.output(0.0))))
+
+    def cells(self, z: Array) -> Cells:
+        here = np.array(self.base.cells(self.base.output(np.maximum(z, 0.0))))
+        mass, gain, mass_error, gain_error = np.where(z[1:] > 0.0, here, 0.0)
+        there = np.array(self.base.cells(self.base.output(np.maximum(-z[::-1], 0.0))))[:, ::-1]
+        other_mass, other_gain, other_error, other_gain_error = np.where(z[:-1] < 0.0, there, 0.0)
+        atom = np.where((z[:-1] < 0.0) & (z[1:] >= 0.0), self._atom, 0.0)
+        mass += other_mass + other_gain + atom
+        mass_error += other_error + other_gain_error + 32.0 * UNIT * atom
+        return Cells(mass, gain - other_gain, mass_error, gain_error + other_gain_error)
+
+    def below(self, z: float) -> tuple[float, float]:
+        if z < 0.0:
+            q, p = self.base.above(float(self.base.output(-z)))
+            return p, q
+        q, p = self.above(z)
+        return 1.0 - q, 1.0 - p
+
+    def above(self, z: float) -> tuple[float, float]:
+        if z >= 0.0:
+            return self.base.above(float(self.base.output(z)))
+        q, p = self.below(z)
+        return 1.0 - q, 1.0 - p
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        high = float(self.base.loss(self.base.reach(tail)[1]))
+        return -high, high
+
+    def rough(self, tail: float) -> tuple[Array, Array]:
+        loss, weight = self.base.rough(tail)
+        loss, weight = loss[loss > 0.0], weight[loss > 0.0]
+        atom = math.log(max(self._atom, 1e-300))
+        return np.concatenate([-loss, [0.0], loss]), np.concatenate([weight + loss, [atom], weight])
+
+    def log_delta(self, epsilon: float) -> float:
+        return self.base.log_delta_removed(epsilon)
