@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +59,13 @@ class OneOfPairs(_LossPair):
         return Cells(*sum(each, np.zeros((4, z.size - 1))))
 
     def below(self, z: float) -> tuple[float, float]:
-        q, p = sum(weight * np.array(pair.below(float(pair.output(z)))) for weight, pair in self.parts)
-        return float(q), float(p)
+        return self._total((pair.below(float(pair.output(z))) for _, pair in self.parts))
 
     def above(self, z: float) -> tuple[float, float]:
-        q, p = sum(weight * np.array(pair.above(float(pair.output(z)))) for weight, pair in self.parts)
+        return self._total((pair.above(float(pair.output(z))) for _, pair in self.parts))
+
+    def _total(self, each: Iterable[tuple[float, float]]) -> tuple[float, float]:
+        q, p = np.array([weight for weight, _ in self.parts]) @ np.array(list(each))
         return float(q), float(p)
 
     def reach(self, tail: float) -> tuple[float, float]:

@@ -61,7 +61,7 @@ class FixedPartition(Mechanism):
     def pair(self) -> DominatingPair:
         return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
 
-    def renyi(self) -> RenyiCurve:
+    def renyi(self) -> RenyiCurve | None:
         return SampledGaussian(self.noise_multiplier).renyi()
 
     @property
@@ -189,7 +189,7 @@ def _shown(sigma: float, batches: int) -> DiscretePair:
     p, q, doubt = p[there], q[there], doubt[there]
     loss = np.log(p / q)
     cell = np.floor((loss - loss.min()) / max(float(np.ptp(loss)), 1e-9) * _CELLS).astype(int)
-    p, q, error = (np.bincount(cell, each) for each in (p, q, doubt * q))
+    p, q, error = (np.bincount(cell, each).astype(np.float64) for each in (p, q, doubt * q))
     here = q > 0.0
     p, q, error = p[here], q[here], error[here]
     return DiscretePair(sigma, np.log(p / q), q, error + 8.0 * UNIT * q, -1.0)
