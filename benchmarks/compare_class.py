@@ -10,6 +10,7 @@ until it has them all. A second round pulls the same stops again: what the class
 import argparse
 import gzip
 import http.client
+import json
 import os
 import random
 import statistics
@@ -23,7 +24,7 @@ from unittest.mock import patch
 from urllib.parse import urlencode, urlsplit
 
 from tests.browser.driver import ROOT, running_app
-from tools.attack.crowd import FIRST, MOST, PATIENCE, TAKES, open_page, server_process, times, visitor
+from tools.attack.crowd import MOST, PATIENCE, open_page, server_process, times, visitor
 
 VISITORS = 60
 STOPS = 30
@@ -49,11 +50,11 @@ class Sweeps:
 
 def sweep(port: int, token: str, moved: str, stops: list[str], seen: Sweeps) -> None:
     """Ask for what the hand lacks, nearest first, until all is there."""
-    begun, count, missing = time.monotonic(), FIRST, set(range(len(stops)))
+    begun, missing = time.monotonic(), set(range(len(stops)))
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     while missing:
         hand = round(min((time.monotonic() - begun) / PULL, 1.0) * (len(stops) - 1))
-        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:count]
+        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:MOST]
         asked = time.monotonic()
         query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
         connection.request("GET", f"/_dpviz/frames/{token}?{query}")
@@ -62,9 +63,8 @@ def sweep(port: int, token: str, moved: str, stops: list[str], seen: Sweeps) -> 
         if not body.startswith(b'{"frames":'):
             seen.faults.append(f"{moved}: {reply.status}")
             break
-        missing -= set(nearest)
-        seen.requests.append(took := time.monotonic() - asked)
-        count = min(max(round(TAKES / (took / len(nearest))), FIRST), MOST)
+        missing -= {stop for stop in nearest if stops[stop] in json.loads(body)["frames"]}
+        seen.requests.append(time.monotonic() - asked)
     seen.seconds.append(time.monotonic() - begun)
     connection.close()
 

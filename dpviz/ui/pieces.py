@@ -15,7 +15,7 @@ from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, history, page, present, state
 from dpviz.ui.answers import Joined, joined
-from dpviz.ui.hand import fetched
+from dpviz.ui.hand import ahead, fetched
 from dpviz.ui.hand.served import component, root
 from dpviz.ui.state import Keys
 
@@ -64,6 +64,7 @@ def live_plot(
     if history.pins():  # they may lack a part that is there for others
         extra = (extra, id(st.session_state))
     frames = fetched.offer_frames(fetched.recipes(place, question, get, answer.given, extra, show))
+    ahead.stands(id(st.session_state[Keys.FRAMES]), question, get, frames)
     slow = fetched.SlowParts(place, question, answer, show)
     late = fetched.offer_slow_parts(slow, parts.missing)
     hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}

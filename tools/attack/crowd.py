@@ -36,8 +36,7 @@ PATIENCE = 120.0
 PAGES = ("compose", "orders", "noise", "budget", "langevin", "attack", "runs")
 
 
-# As frames.js: frames of the first request, of any, and ms that a request may take while the hand moves.
-FIRST, MOST, TAKES = 2, 24, 0.06
+MOST = 8  # frames that a request asks for while the hand moves: as frames.js
 PULL = 1.0  # seconds
 
 
@@ -112,13 +111,13 @@ def pull(port: int, page: Page, rng: random.Random, seen: Seen) -> None:
     if not movable:
         return
     moved = rng.choice(movable)
-    stops, begun, count = page.stops[moved], time.monotonic(), FIRST
+    stops, begun = page.stops[moved], time.monotonic()
     start, way = rng.randrange(len(stops)), rng.choice((-1, 1)) * len(stops) // 2
     missing = set(range(len(stops)))
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     while missing and (share := (time.monotonic() - begun) / PULL) < 1:
         hand = min(max(start + round(share * way), 0), len(stops) - 1)
-        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:count]
+        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:MOST]
         query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
         asked = time.monotonic()
         connection.request("GET", f"/_dpviz/frames/{page.tokens[moved]}?{query}")
@@ -129,9 +128,9 @@ def pull(port: int, page: Page, rng: random.Random, seen: Seen) -> None:
             seen.faults.append(f"frames of {moved}: {reply.status}")
             break
         seen.requests.append(took)
-        seen.frames += sum(frame is not None for frame in json.loads(gzip.decompress(body))["frames"].values())
-        missing -= set(nearest)
-        count = min(max(round(TAKES / (took / len(nearest))), FIRST), MOST)
+        frames = json.loads(gzip.decompress(body))["frames"]
+        seen.frames += sum(frame is not None for frame in frames.values())
+        missing -= {stop for stop in nearest if stops[stop] in frames}
     connection.close()
 
 

@@ -3,11 +3,9 @@
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
 
-const FIRST = 2; // frames of a request while it is not known what they take
-const MOST = 24;
-// ms of the server's work that a request asks for, or what a round trip takes: a hand that moves is soon elsewhere.
-const TAKES = { rests: 150, moves: 60 };
-const [USUAL, FAR] = [3, 5]; // requests on their way, where a round trip takes longer than the work; a browser has six connections
+// Frames that a request asks for. It is answered with those that are there, or as soon as one is: then the next says
+// where the hand is now.
+const MOST = { rests: 24, moves: 8 };
 const NEAR = { rests: 8, moves: 2 }; // stops on either side that come first; then every fourth, every second, all
 const AHEAD = 8; // stops before a moving hand that come first
 const HALT = 150; // ms after which a hand that moved stands still
@@ -22,8 +20,7 @@ export class Frames {
     this.gone = new Set(); // tokens that the server does not know any more, until its next answer
     this.kept = new Map(Object.entries(given).map(([field, frames]) => [field, new Map(Object.entries(frames))])); // token → text → frame
     this.under = new Map(); // requests on their way → what ends them
-    this.trip = 0; // ms of a round trip
-    this.each = 0; // ms of the server's work for a frame
+    this.took = 0; // ms from a request to its answer
   }
 
   offer(address, tokens) {
@@ -62,7 +59,6 @@ export class Frames {
 
   // Another control: what is on its way for others is of no interest.
   turnTo(field) {
-    this.each = 0;
     for (const [request, end] of this.under) if (request.token !== this.tokens[field]) end.abort();
   }
 
@@ -83,32 +79,21 @@ export class Frames {
     if (this.wish?.field === field) this.wish = null;
   }
 
-  // Keeps requests on their way: the server is at work while answers travel.
+  // Keeps a request on its way.
   fill() {
-    for (let request; this.under.size < this.most() && (request = this.next()); ) this.fetch(request);
+    const request = this.next();
+    if (request) this.fetch(request);
   }
 
-  most() {
-    return this.trip > TAKES[this.wish?.pace] ? FAR : USUAL;
-  }
-
-  // Frames of the next request.
-  count(pace) {
-    if (!this.each) return FIRST;
-    return Math.min(Math.max(Math.round(Math.max(TAKES[pace], this.trip) / this.each), 1), MOST);
-  }
-
-  // The next request; null where nothing is to be asked for.
+  // The next request; null where nothing is to be asked for now.
   next() {
     if (this.paused || !this.wish || this.address === null || this.waits) return null;
     const { field, pace, speed } = this.wish;
     const token = this.tokens[field];
-    if (!token || this.gone.has(token)) return null;
-    const asked = new Set([...this.under.keys()].filter((request) => request.token === token).flatMap(({ texts }) => texts));
-    const count = this.count(pace);
-    const lead = speed * (this.trip + this.each * count); // where the hand is when they come
-    const texts = order({ ...this.wish, lead }).filter((text) => !asked.has(text) && !this.kept.get(token)?.has(text));
-    return texts.length ? { token, field, texts: texts.slice(0, count) } : null;
+    if (!token || this.gone.has(token) || [...this.under.keys()].some((request) => request.token === token)) return null;
+    const lead = speed * this.took; // where the hand is when they come
+    const texts = order({ ...this.wish, lead }).filter((text) => !this.kept.get(token)?.has(text));
+    return texts.length ? { token, field, texts: texts.slice(0, MOST[pace]) } : null;
   }
 
   async fetch(request) {
@@ -116,11 +101,8 @@ export class Frames {
     const end = new AbortController();
     this.under.set(request, end);
     try {
-      const { work, content } = await this.reply(request, AbortSignal.any([end.signal, AbortSignal.timeout(LOST)]));
-      this.keep(request, content);
-      const mixed = (before, now) => (before ? (before + now) / 2 : now);
-      this.trip = mixed(this.trip, Math.max(performance.now() - begun - work, 1));
-      if (request.field === this.wish?.field) this.each = mixed(this.each, Math.max(work / request.texts.length, 0.1));
+      this.keep(request, await this.reply(request, AbortSignal.any([end.signal, AbortSignal.timeout(LOST)])));
+      this.took = (this.took + performance.now() - begun) / (this.took ? 2 : 1);
     } catch {
       if (!end.signal.aborted) this.waits ??= setTimeout(() => this.again(), RETRY); // the server is gone or busy
     } finally {
@@ -139,15 +121,13 @@ export class Frames {
     const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal });
     if (reply.status === 404) this.gone.add(token);
     if (!reply.ok) throw new Error(`frames: ${reply.status}`);
-    const [, work = 0] = /dur=([\d.]+)/.exec(reply.headers.get("Server-Timing")) ?? [];
-    return { work: Number(work), content: await reply.json() };
+    return reply.json();
   }
 
-  keep({ token, texts }, { frames, columns }) {
+  keep({ token }, { frames, columns }) {
     if (!this.kept.has(token)) this.kept.set(token, new Map());
     const kept = this.kept.get(token);
-    for (const text of texts) {
-      const frame = frames[text];
+    for (const [text, frame] of Object.entries(frames)) {
       kept.set(text, frame?.figure ? { ...frame, figure: unpacked(frame.figure, columns) } : frame);
     }
     this.arrived(kept.size);
@@ -164,7 +144,8 @@ function order({ at, stops, between, pace, lead = 0 }) {
   const ahead = Math.round(Math.min(Math.max(lead, -AHEAD), AHEAD));
   const [from, to] = [Math.min(ahead, 0) - NEAR[pace], Math.max(ahead, 0) + NEAR[pace]];
   const turn = (k) => (k - at >= from && k - at <= to ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
-  const places = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at - ahead) }));
+  const off = (k) => (pace === "rests" && k === at ? NEAR.moves : Math.abs(k - at - ahead)); // what stands there is drawn
+  const places = stops.map((text, k) => ({ text, turn: turn(k), off: off(k) }));
   places.sort((a, b) => a.turn - b.turn || a.off - b.off);
   return [...between, ...places.map(({ text }) => text)];
 }

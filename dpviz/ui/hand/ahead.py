@@ -1,6 +1,7 @@
-"""Frames that the first visitors will want, made before anyone comes: of each page as it starts, slider by slider.
+"""Frames that visitors will want, made before a hand comes: around the values at which their pages stand, the newest
+page first; and, before anyone comes, around those at which every page starts.
 
-One thread makes them, one frame at a time, and only while nobody waits for the server.
+As many threads as there are processes beside the app make them, and only while nobody waits for the server.
 """
 
 from __future__ import annotations
@@ -8,23 +9,43 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
+from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.layout import of_texts
+from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.mechanism import RATE, STEPS
-from dpviz.questions.page import Page
+from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
-from dpviz.ui.hand import fetched
+from dpviz.ui import answers
+from dpviz.ui.hand import beside, fetched
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
-REST = 2.0  # seconds after a visitor asked for something
+NEAR = 24  # stops on either side of a value at which a page stands
+PAGES_KEPT = 64
+REST = {"stands": 0.3, "starts": 2.0}  # seconds after a visitor asked for something
+LOOK = 0.05  # seconds between two looks whether somebody waits
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
+_lock = threading.Lock()
 _asked = 0.0  # when a visitor last asked for something
+_pages: OrderedDict[int, Iterator[tuple[str, str]]] = OrderedDict()  # session → tokens and values, the newest page last
+
+
+class Slider(NamedTuple):
+    """A slider, by the key of its field's frames, and its value."""
+
+    field: Number
+    value: float
+
+    def around(self, off: int) -> Iterator[str]:
+        """The stops that lie so many stops off, as texts."""
+        here, ticks = bisect_left(self.field.ticks, self.value), self.field.ticks
+        return (self.field.write(ticks[k]) for k in {here - off, here + off} if 0 <= k < len(ticks))
 
 
 def make_way() -> None:
@@ -33,45 +54,70 @@ def make_way() -> None:
     _asked = time.monotonic()
 
 
+def stands(session: int, question: Question[Any], get: Reader, tokens: Mapping[str, str]) -> None:
+    """A session's page stands at the values that `get` tells; `tokens` are those of its frames, by field."""
+    make_way()
+    sliders = main_sliders(question, get, tokens)
+    wanted = ((tokens[one.field.key], text) for off in range(NEAR + 1) for one in sliders for text in one.around(off))
+    with _lock:
+        _pages.pop(session, None)
+        _pages[session] = wanted
+        if len(_pages) > PAGES_KEPT:
+            _pages.popitem(last=False)
+
+
 def begin() -> threading.Event:
     """Begin to make them; setting the event ends it."""
-    over = threading.Event()
-    threading.Thread(target=_make, args=(over,), name="frames-ahead", daemon=True).start()
+    over, first = threading.Event(), first_pages()
+    for _ in range(beside.COUNT):
+        threading.Thread(target=_make, args=(over, first), name="frames-ahead", daemon=True).start()
     return over
 
 
-def _make(over: threading.Event) -> None:
-    for recipe, text in wanted():
+def _make(over: threading.Event, first: Iterator[tuple[fetched.Recipe, str]]) -> None:
+    wait = LOOK
+    while not over.wait(wait):
         begun = time.monotonic()
-        fetched.packed(recipe, text)
-        took = time.monotonic() - begun  # half of one core at most
-        while over.wait(took) or fetched.busy() or time.monotonic() - _asked < REST:
-            if over.is_set():
-                return
-            took = 0.1
+        recipe, text, idly = _next(first) or (None, "", False)
+        if recipe is not None:
+            fetched.prepare(recipe, text)
+        wait = time.monotonic() - begun if idly else LOOK if recipe is None else 0.0  # idly half of the cores at most
 
 
-def wanted() -> Iterator[tuple[fetched.Recipe, str]]:
-    """The first slider of each place, then the second ones, …; of each the stops next to its value first."""
-    for turn in zip_longest(*map(_sliders, PLACES)):
-        for recipe, value in filter(None, turn):
-            ticks = recipe.moved.ticks
-            here = bisect_left(ticks, value)
-            for k in sorted(range(len(ticks)), key=lambda k: abs(k - here)):
-                yield recipe, recipe.moved.write(ticks[k])
+def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, str, bool] | None:
+    """The next one, and whether nobody is known to want it; None where nothing is to be made now."""
+    if fetched.busy() or answers.busy() or not beside.makers.ready:
+        return None
+    since = time.monotonic() - _asked
+    with _lock:
+        while _pages and since > REST["stands"]:
+            session, wanted = next(reversed(_pages.items()))
+            for token, text in wanted:
+                offer = fetched.find_offer(token)
+                if offer is not None and fetched.kept(offer.recipe, text) is None:
+                    return offer.recipe, text, False
+            del _pages[session]
+        frame = next(first, None) if since > REST["starts"] else None
+    return None if frame is None else (*frame, True)
 
 
-def _sliders(page: Page) -> list[tuple[fetched.Recipe, float]]:
-    """The first sliders of a page as it starts, in a person's units, and their values."""
-    question, get = page.questions[0], of_texts({})
-    show = fetched.Alone(question.key)
-    made = fetched.recipes(page.key, question, get, question.read(get), AS_IT_STARTS, show)
-    by_key = {recipe.moved.key: recipe for recipe in made}
-    values = {units.BATCH.key: units.batch(get), units.EPOCHS.key: units.epochs(get)}
-    person = {RATE.key: units.BATCH.key, STEPS.key: units.EPOCHS.key}
-    sliders = []
-    for field in acting(question, get):
-        key = person[field.key] if person.get(field.key) in by_key else field.key
-        if key in by_key:
-            sliders.append((by_key[key], values[key] if key in values else get(field)))
-    return sliders[:SLIDERS]
+def first_pages() -> Iterator[tuple[fetched.Recipe, str]]:
+    """Frames of all pages as they start, the stops next to a slider's value first."""
+    get, every = of_texts({}), list[tuple[fetched.Recipe, Slider]]()
+    for page in PLACES:
+        question, show = page.questions[0], fetched.Alone(page.questions[0].key)
+        made = fetched.recipes(page.key, question, get, question.read(get), AS_IT_STARTS, show)
+        by_key = {recipe.moved.key: recipe for recipe in made}
+        every += [(by_key[one.field.key], one) for one in main_sliders(question, get, by_key)]
+    longest = max(len(one.field.ticks) for _, one in every)
+    return ((recipe, text) for off in range(longest) for recipe, one in every for text in one.around(off))
+
+
+def main_sliders(question: Question[Any], get: Reader, keys: Collection[str]) -> list[Slider]:
+    """The first sliders of a page, in its visitor's units, among the fields with these keys."""
+    sliders = {field.key: Slider(field, get(field)) for field in acting(question, get) if isinstance(field, Number)}
+    if get(units.UNITS) == "person":
+        read = {RATE.key: Slider(units.BATCH, units.batch(get)), STEPS.key: Slider(units.EPOCHS, units.epochs(get))}
+        readings = units.readings(question.fields)
+        sliders |= {key: one for key, one in read.items() if key in sliders and one.field in readings}
+    return [one for one in sliders.values() if one.field.key in keys][:SLIDERS]

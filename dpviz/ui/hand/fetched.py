@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
+LINGER = 0.3  # seconds for which frames are still begun after an answer: a round trip from afar
 GLANCE = 0.05  # seconds between two looks, while something is computed, whether anybody still waits
 PROMPT = 0.1  # seconds after which the app makes a frame itself, where all processes beside it compute slow parts
 PATIENCE = 20.0  # seconds that a request for a slow part may wait: then the browser asks again
@@ -193,13 +195,19 @@ def offer_frames(made: Iterable[Recipe]) -> dict[str, str]:
     return tokens
 
 
+def find_offer(token: str) -> Offer | None:
+    return _offers.get(token)
+
+
 async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -> bytes | None:
-    """Frames at these values as JSON, null where the field does not allow one, {"why": in words} where a sample has to
-    be measured first.
+    """Frames at these values as JSON: those that are there, or the first that is made, as asked in turn. null where
+    the field does not allow one, {"why": in words} where a sample has to be measured first.
+
+    Others go on being made for a moment: whoever still wants them asks again, and where its hand is meanwhile.
 
     None if there is no such recipe, or from the moment when its session has ended or nobody waits any more (`gone`).
     """
-    offer = _offers.get(token)
+    offer = find_offer(token)
     if offer is None or offer.recipe.moved.key != field_key or await gone():
         return None
     recipe, session = offer.recipe, offer.session
@@ -208,12 +216,16 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
     wanted = [text for text in dict.fromkeys(texts[:MOST]) if text not in made]
     jobs = _turns.ask(session, {(recipe.name, text): partial(packed, recipe, text) for text in wanted})
     under_way = [asyncio.wrap_future(job.result) for job in jobs]
-    while under_way and (await asyncio.wait(under_way, timeout=GLANCE))[1]:
-        if token not in _offers or await gone():
-            for job in jobs:
-                _turns.drop(job)
+    while (
+        not made
+        and jobs
+        and not (await asyncio.wait(under_way, timeout=GLANCE, return_when=asyncio.FIRST_COMPLETED))[0]
+    ):
+        if await gone() or token not in _offers:
+            _turns.drop(jobs)
             return None
-    made |= {text: job.result.result() for text, job in zip(wanted, jobs, strict=True)}
+    asyncio.get_running_loop().call_later(LINGER, _turns.drop, jobs)
+    made |= {text: job.result.result() for text, job in zip(wanted, jobs, strict=True) if job.result.done()}
     columns = {name: column for frame in made.values() for name, column in frame.columns.items()}
     content = b",".join(json.dumps(text).encode() + b":" + frame.content for text, frame in made.items())
     return b'{"frames":{%b},"columns":%b}' % (content, _as_json(columns))
@@ -232,11 +244,18 @@ def kept(recipe: Recipe, text: str) -> Packed | None:
 
 def packed(recipe: Recipe, text: str) -> Packed:
     """The frame, made once for all who ask."""
-    frame = kept(recipe, text)
-    if frame is None:
-        frame = _made_beside(recipe, text) or make(recipe, text)
-        if frame.kept:
-            _memory(recipe).put((recipe.name, text), frame)
+    return kept(recipe, text) or _keep(recipe, text, _made_beside(recipe, text, PROMPT) or make(recipe, text))
+
+
+def prepare(recipe: Recipe, text: str) -> None:
+    """Have the frame made beside the app, for whoever may ask."""
+    if kept(recipe, text) is None and (frame := _made_beside(recipe, text)) is not None:
+        _keep(recipe, text, frame)
+
+
+def _keep(recipe: Recipe, text: str, frame: Packed) -> Packed:
+    if frame.kept:
+        _memory(recipe).put((recipe.name, text), frame)
     return frame
 
 
@@ -245,10 +264,10 @@ def _memory(recipe: Recipe) -> Memory:
     return next(own, _frames)
 
 
-def _made_beside(recipe: Recipe, text: str) -> Packed | None:
+def _made_beside(recipe: Recipe, text: str, patience: float = math.inf) -> Packed | None:
     """The frame from another process; None where there is none, or a slow part is here that it does not know."""
     request = None if recipe.written is None else {"recipe": recipe.written, "text": text}
-    frame: Packed | None = None if request is None else beside.makers.make(request, PROMPT)
+    frame: Packed | None = None if request is None else beside.makers.make(request, patience)
     if frame is None:
         return None
     frame = frame._replace(missing=tuple((recipe.question.slow[k].work, key) for k, key in frame.missing))

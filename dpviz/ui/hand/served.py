@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import re
-import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from streamlit.file_util import get_static_dir
 from dpviz._remember import remembered
 from dpviz.charts import hand as charts
 from dpviz.charts.hand import SCRIPTS
-from dpviz.ui.hand import fetched
+from dpviz.ui.hand import ahead, fetched
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
 COMPONENTS = ("chart", "number", "history", "story")
@@ -153,11 +152,11 @@ def _file(request: Request) -> Response:
 async def _frames(request: Request) -> Response:
     asked, token = request.query_params, request.path_params["token"]
     values = asked.get("at", "").split(",")
-    began = time.perf_counter()
+    ahead.make_way()
     content = await fetched.frames(token, asked.get("field", ""), values, request.is_disconnected)
     if content is None:
         return Response("These frames are not kept any more.", 404, media_type="text/plain")
-    return _fresh(content, time.perf_counter() - began)
+    return _fresh(content)
 
 
 async def _late(request: Request) -> Response:
@@ -168,8 +167,7 @@ async def _late(request: Request) -> Response:
     return Response(status_code=204) if content is None else _fresh(content)
 
 
-def _fresh(content: bytes, seconds: float = 0.0) -> Response:
-    """JSON that nobody keeps. `seconds`: what it took; what a request took besides is the link's."""
-    timing = {"Server-Timing": f"frames;dur={1000 * seconds:.1f}"}
-    headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip", **timing}
+def _fresh(content: bytes) -> Response:
+    """JSON that nobody keeps."""
+    headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip"}
     return Response(gzip.compress(content, 1), media_type="application/json", headers=headers)

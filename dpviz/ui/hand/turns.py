@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,12 +53,13 @@ class Turns:
             self._pool.submit(self._next)
         return jobs
 
-    def drop(self, job: Job) -> None:
-        """One who asked for it waits no more; nobody's work is not begun."""
+    def drop(self, jobs: Sequence[Job]) -> None:
+        """One who asked for them waits no more; nobody's work is not begun."""
         with self._lock:
-            job.asked -= 1
-            if not job.asked and job.result.cancel():
-                self._jobs.pop(job.name, None)
+            for job in jobs:
+                job.asked -= 1
+                if not job.asked and job.result.cancel():
+                    self._jobs.pop(job.name, None)
 
     def _next(self) -> None:
         job = self._taken()
