@@ -111,3 +111,11 @@ class TestTown:
         at = int(np.abs(x - 0.01).argmin())
         dp = dpviz.bayesian_percentile(delta_mu=1e-5 * x[at], share=1 - x[at])
         assert dp == pytest.approx(1e-5, rel=1e-9)
+
+
+def test_rates_are_read_off_the_curve_itself():
+    """Between two rates of the chart the chord lies below the curve; a few ε alone lie above it."""
+    answer = asked_whole(ROC, sigma="1.1", q="256/60000", steps="14000")
+    for rate in (0.001, 0.0123, 0.1):
+        exact = dpviz.best_tpr(noise_multiplier=1.1, sample_rate=256 / 60_000, steps=14_000, fpr=rate)
+        assert exact * (1 - 5e-4) <= answer.facts.most(rate) <= exact * (1 + 5e-4)

@@ -11,6 +11,8 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
+from dpviz.accounting.attack.trade_off import MIDDLE, upper_deltas
+from dpviz.accounting.attack.trade_off import POINTS as CURVE
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_profile, quick_tight
@@ -45,8 +47,8 @@ class RocFacts:
         rates: the plot's false positive rates.
         unsampled: σ of one step in which everybody takes part, where it is a Gaussian mechanism.
         left: accountants that do not know this mechanism → why.
-        bound: the lowest curve without the tight one, TPR at these rates; None where no ε is proven.
-        profiles: privacy curves (ε, δ) behind the tight one; empty before it is there.
+        bound: the privacy curve (ε, δ) behind the lowest one without the tight one; None where no ε is proven.
+        profiles: those behind the tight one; empty before it is there.
         problem: why it cannot be had.
     """
 
@@ -56,15 +58,15 @@ class RocFacts:
     rates: Array
     unsampled: float | None
     left: Mapping[str, str]
-    bound: Array | None = None
+    bound: tuple[Array, Array] | None = None
     profiles: tuple[tuple[Array, Array], ...] = ()
     problem: str = ""
 
-    @property
-    def best(self) -> Array | None:
-        """The lowest curve so far."""
-        regions = [dpviz.profile_roc(self.rates, epsilon=epsilon, delta=delta) for epsilon, delta in self.profiles]
-        return np.min(regions, axis=0) if regions else self.bound
+    def best(self, rates: Array) -> Array | None:
+        """The lowest curve so far, at these false positive rates."""
+        curves = self.profiles or ((self.bound,) if self.bound else ())
+        regions = [dpviz.profile_roc(rates, epsilon=epsilon, delta=delta) for epsilon, delta in curves]
+        return np.min(regions, axis=0) if regions else None
 
     @property
     def source(self) -> tuple[str, str]:
@@ -77,8 +79,8 @@ class RocFacts:
 
     def most(self, rate: float) -> float:
         """The true positive rate at a false positive rate, at most; NaN where nothing is proven."""
-        best = self.best
-        return math.nan if best is None else float(np.interp(rate, self.rates, best))
+        best = self.best(np.array([rate]))
+        return math.nan if best is None else float(best[0])
 
 
 def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
@@ -97,13 +99,13 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
         curves["pair"] = pair
-        facts = replace(facts, success=facts.alone(delta), bound=pair)
+        facts = replace(facts, success=facts.alone(delta), bound=(np.array([epsilon]), np.array([delta])))
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
         failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, epsilon=at, **run)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
         curves[Renyi.name] = curve
-        facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=curve)
+        facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=(at, failure))
     if unsampled is not None:
         curves["unsampled"] = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=unsampled))
     plot = chart(
@@ -144,7 +146,9 @@ def region(answer: Answer[RocFacts]) -> dict[str, Any]:
         profile = tight_profile(mechanism, steps, points=POINTS)
     except ValueError as problem:
         return {"problem": str(problem)}
-    profiles = (*soon["profiles"], (profile.epsilon, np.clip(profile.upper, 0.0, 1.0)))
+    last = float(profile.epsilon[-1])
+    whole = np.linspace(0.0, last, CURVE), upper_deltas(mechanism, steps, MIDDLE * last, 0.0, last)
+    profiles = (*soon["profiles"], (profile.epsilon, np.clip(profile.upper, 0.0, 1.0)), whole)
     return {"profiles": profiles, "success": min(guessing.accuracy(mechanism, steps).upper, soon["success"])}
 
 
@@ -162,7 +166,7 @@ def region_soon(answer: Answer[RocFacts]) -> dict[str, Any]:
 def with_region(answer: Answer[RocFacts]) -> LinePlot:
     """The plot with the tight curve, which alone is kept when it is pinned."""
     assert isinstance(answer.plot, LinePlot)
-    best = answer.facts.best
+    best = answer.facts.best(answer.facts.rates)
     if best is None or not answer.facts.profiles:
         return answer.plot
     curve = Line(Tight.name, x=answer.facts.rates, y=best, **style("attack", "roc", Tight.name))

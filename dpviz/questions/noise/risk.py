@@ -1,0 +1,229 @@
+"""Which noise keeps a risk: the advantage, detection, belief, reconstruction or μ that a person chooses, and no ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import astuple, dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from dpviz import library as dpviz
+from dpviz._arrays import Array
+from dpviz._remember import remembered
+from dpviz.accounting.attack.trade_off import RISKS, Risk
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.solve import NoAnswer
+from dpviz.charts import look
+from dpviz.charts.marks import Guide, Line, Ring
+from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
+from dpviz.fields.declared import choice, number
+from dpviz.mechanisms import Mechanism
+from dpviz.questions import kinds
+from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.chart import chart, style
+from dpviz.questions.layout import Expert, Groups, Reader, Row
+from dpviz.questions.mechanism import DELTA, STEPS
+from dpviz.questions.methods import left_out
+from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
+from dpviz.questions.noise.needs import noise_label
+from dpviz.questions.noise.question import HIGH, LOW
+from dpviz.questions.question import Question, annotated
+from dpviz.questions.shared import IMAGE
+from dpviz.questions.tight_band import noise_grid
+from dpviz.questions.words import JINJA, words
+
+ROOM = "noise/risk"
+BY_NAME: dict[str, type[Any]] = {kind.target.removeprefix("target_"): kind for kind in RISKS}
+RISK, AFTER, BEFORE, MU = choice("risk"), number("riskafter"), number("riskbefore"), number("riskmu")
+
+LATER = Need(None, waits=True)
+
+
+@dataclass(frozen=True, eq=False)
+class RiskFacts:
+    """The noise that keeps the target.
+
+    Attributes:
+        risk, name: which one, and its key.
+        target: the largest that may be.
+        mechanism, steps: what is done, at the noise that was chosen.
+        left: accountants that do not know this mechanism → why.
+        x: the noise along its axis, (n,).
+        y: the risk there, at most, (n,); None while it is not there.
+        here: the risk at the chosen noise; NaN while it is not there.
+        need: the least noise.
+        epsilon: ε at δ with that noise; NaN where there is none.
+    """
+
+    risk: Risk
+    name: str
+    target: float
+    mechanism: Mechanism
+    steps: int
+    left: dict[str, str]
+    x: Array
+    y: Array | None = None
+    here: float = math.nan
+    need: Need = LATER
+    epsilon: float = math.nan
+
+    @property
+    def noise(self) -> float:
+        """That was chosen."""
+        return float(getattr(self.mechanism, self.mechanism.noise))
+
+    @property
+    def text(self) -> str:
+        """The noise needed, rounded up."""
+        if self.need.waits:
+            return "…"
+        return "–" if self.need.value is None else numbers.epsilon(self.need.value, up=True)
+
+    def written(self, value: float) -> str:
+        """A value of the risk, rounded up."""
+        return numbers.epsilon(value, up=True) if self.name == "mu" else numbers.probability(value, up=True)
+
+
+def odds(share: float, beside: float = 1.0) -> str:
+    """A probability as people count: "5 of 100"; of as many as make the one `beside` it at least 1."""
+    least = min(share, beside)
+    whole = 100 if least >= 0.01 else 10 ** math.ceil(-math.log10(least) - 1e-9)
+    return f"{numbers.plain(share * whole)} of {numbers.steps(whole)}"
+
+
+JINJA.filters["odds"] = odds
+
+
+def along_noise(
+    *,
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    risk: Annotated[str, RISK],
+    after: Annotated[float, AFTER],
+    before: Annotated[float, BEFORE],
+    mu: Annotated[float, MU],
+    lowest_noise: Annotated[float, LOW],
+    largest_noise: Annotated[float, HIGH],
+) -> Answer[RiskFacts]:
+    """One risk along the noise, and where it meets the target."""
+    if largest_noise < 1.2 * lowest_noise:
+        raise ValueError(
+            f"The σ axis goes from {lowest_noise:.6g} to {largest_noise:.6g}: under Show, let it end at "
+            f"{1.2 * lowest_noise:.3g} or more."
+        )
+    kind = BY_NAME[risk]
+    given = {"fpr": before, "prior": before, "delta": delta}
+    one, target = kind(*(given[name] for name in kind.given)), mu if risk == "mu" else after
+    if risk not in ("mu", "advantage") and target <= before:
+        raise ValueError(
+            f"The target {numbers.plain(100 * target)} % must lie above {numbers.plain(100 * before)} %, which the "
+            "attacker has without the data."
+        )
+    left = left_out((Tight.name,), mechanism)
+    if steps > MOST_TIGHT_STEPS:
+        left = {Tight.name: f"is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"}
+    x = noise_grid(lowest_noise, largest_noise)[::2]
+    facts = RiskFacts(one, risk, target, mechanism, steps, left, x)
+    label = noise_label(mechanism)
+    plot = chart(
+        ROOM,
+        "risk",
+        x,
+        {},
+        x_axis={"title": f"{label} (noise ÷ sensitivity)", "name": label, "column": mechanism.noise}
+        | {"hover": f"{mechanism.symbol} = %{{x:.3~g}}", "shown": (lowest_noise, largest_noise)},
+        y_axis={"title": RISK.options[risk], "name": risk, "column": risk, "write": facts.written}
+        | {"shown": (0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02))},
+        guides=(
+            Guide("y", target, f"target: {facts.written(target)}"),
+            Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
+        ),
+        summary=f"{RISK.options[risk]} against the {label}; target {facts.written(target)}.",
+    )
+    return Answer(plot, facts)
+
+
+# The curve, which holds for every target and every chosen noise; then what these decide.
+
+
+def curve_key(answer: Answer[RiskFacts]) -> Hashable | None:
+    facts = answer.facts
+    plan = kinds.with_noise(facts.mechanism, 1.0)
+    return None if facts.left else (facts.risk, plan, facts.steps, answer.given["lowest_noise"], facts.x[-1])
+
+
+def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
+    facts = answer.facts
+    return {"y": np.array([risk_at(facts.risk, facts.mechanism, facts.steps, noise) for noise in facts.x.tolist()])}
+
+
+@remembered
+def risk_at(risk: Risk, mechanism: Mechanism, steps: int, noise: float) -> float:
+    """The risk with so much noise, from above; some 30 ms."""
+    return risk.of(kinds.with_noise(mechanism, noise), steps)
+
+
+def need_key(answer: Answer[RiskFacts]) -> Hashable | None:
+    facts = answer.facts
+    return None if facts.left else (facts.risk, facts.target, facts.mechanism, facts.steps, answer.given["delta"])
+
+
+def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
+    facts = answer.facts
+    needed = solved(facts.risk, facts.target, kinds.with_noise(facts.mechanism, 1.0), facts.steps)
+    here = risk_at(facts.risk, facts.mechanism, facts.steps, facts.noise)
+    epsilon = math.nan
+    if needed.value:
+        at = kinds.with_noise(facts.mechanism, needed.value)
+        epsilon = dpviz.epsilon(Tight.name, mechanism=at, steps=facts.steps, delta=answer.given["delta"])
+    return {"need": needed, "here": here, "epsilon": epsilon}
+
+
+@remembered
+def solved(risk: Risk, target: float, mechanism: Mechanism, steps: int) -> Need:
+    """The least noise by `dpviz.solve`; `mechanism` is without it."""
+    plan: dict[str, Any] = dict(zip(risk.given, astuple(risk), strict=True)) | {risk.target: target}
+    try:
+        options = {"method": Tight.name, "steps": steps, "tolerance": TOLERANCE}
+        return Need(dpviz.solve("noise_multiplier", mechanism=mechanism, **options, **plan))
+    except NoAnswer as none:
+        return Need(None, none.why)
+
+
+def drawn(answer: Answer[RiskFacts]) -> LinePlot:
+    """The plot with the curve and the answer, as far as they are there."""
+    assert isinstance(answer.plot, LinePlot)
+    facts, plot = answer.facts, answer.plot
+    if facts.y is not None:
+        plot = replace(plot, lines=(Line(Tight.name, x=facts.x, y=facts.y, **style(ROOM, "risk", Tight.name)),))
+    value = facts.need.value
+    if value is not None and facts.x[0] < value < facts.x[-1]:
+        text = f"keeps the target at <b>{facts.mechanism.symbol} = {facts.text}</b>"
+        plot = replace(plot, rings=(Ring(value, facts.target, text, look.ORANGE),))
+    return plot
+
+
+def layout(get: Reader) -> Groups:
+    """The controls: the risk with what it needs, the mechanism, and the axis for experts."""
+    kind = BY_NAME[get(RISK)]
+    before = () if get(RISK) in ("advantage", "mu") else (BEFORE,)
+    target = MU if kind.target == "target_mu" else AFTER
+    return {
+        "Ask": (RISK, target, *before),
+        "Mechanism": kinds.controls(get),
+        "Show": (Expert(Row((LOW, HIGH))), Expert(IMAGE)),
+    }
+
+
+RISK_FIRST: Question[RiskFacts] = Question(
+    key="risk",
+    settings=annotated(along_noise),
+    answer=along_noise,
+    **words(ROOM, "risk"),
+    slow=(slow_facts(need_key, need, drawn=drawn), slow_facts(curve_key, curve, drawn=drawn)),
+    layout=layout,
+)

@@ -1,0 +1,75 @@
+"""Noise for a risk: the numbers are the library's, on the safe side; words follow the risk."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.questions.answer import soon
+from dpviz.questions.asked import ask
+from dpviz.questions.needed import TOLERANCE
+from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, odds
+
+GIVEN: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+ASKED: dict[str, tuple[dict[str, float], dict[str, float], str]] = {
+    "advantage": ({"after": 0.1}, {"target_advantage": 0.1}, "right at most <b>55 of 100</b> times"),
+    "tpr": ({"after": 0.02}, {"target_tpr": 0.02, "fpr": 0.01}, "finds at most <b>2 of 100</b> members"),
+    "posterior": (
+        {"after": 0.8, "before": 0.5},
+        {"target_posterior": 0.8, "prior": 0.5, "delta": 1e-5},
+        "belief in membership of 50 of 100 grows to at most <b>80 of 100</b>",
+    ),
+    "reconstruction": (
+        {"after": 0.02, "before": 0.001},
+        {"target_reconstruction": 0.02, "prior": 0.001},
+        "guesses 1 of 1000 records reconstructs at most <b>20 of 1000</b>",
+    ),
+    "mu": ({"mu": 0.25}, {"target_mu": 0.25, "delta": 1e-5}, "<b>μ = 0.25</b>"),
+}
+
+
+def test_every_risk_is_offered() -> None:
+    assert set(BY_NAME) == set(RISK.options) == set(ASKED)
+
+
+@pytest.mark.parametrize("risk", ASKED)
+def test_the_noise_is_the_librarys(risk: str) -> None:
+    setting, target, words = ASKED[risk]
+    answer = ask("risk", risk=risk, **GIVEN, **setting)
+    facts = answer.answer.facts
+    plan = {"method": "tight", "sample_rate": 0.01, "steps": 10_000}
+    sigma = dpviz.solve("noise_multiplier", **plan, **target, tolerance=TOLERANCE)  # type: ignore[call-overload]
+    assert facts.need.value == pytest.approx(sigma, rel=2 * TOLERANCE)
+    assert words in RISK_FIRST.headline(answer.answer)
+    assert f"<b>σ = {facts.text}</b>" in RISK_FIRST.headline(answer.answer)
+    here = BY_NAME[risk](*(list(target.values())[1:])).of(dpviz.SampledGaussian(4.0, 0.01), 10_000)
+    assert facts.here == here
+    assert facts.epsilon == dpviz.epsilon("tight", **(GIVEN | {"noise_multiplier": facts.need.value}))
+    # More noise, less risk; the answer lies where the curve meets the target.
+    assert (np.diff(facts.y) <= 1e-6 * facts.y[0]).all()
+    assert facts.y[facts.x >= facts.need.value].max() <= facts.target <= facts.y[facts.x < facts.need.value].min()
+
+
+def test_before_its_slow_parts_it_has_no_number() -> None:
+    quick = soon(RISK_FIRST.asked(dict(ask("risk").answer.given)), RISK_FIRST.slow)
+    assert [metric.value for metric in RISK_FIRST.metrics(quick)] == ["…", "…", "…"]
+    assert "<b>σ = …</b> is needed" in RISK_FIRST.headline(quick)
+
+
+def test_what_has_no_answer_says_why() -> None:
+    with pytest.raises(ValueError, match="must lie above 5 %"):
+        ask("risk", before=0.05, after=0.05)
+    slow = ask("risk", steps=10**8)
+    assert "too slow beyond" in " ".join(note.text for note in RISK_FIRST.notes(slow.answer))
+    nothing = ask("risk", risk="advantage", after=0.5, sample_rate=1e-9, steps=10)
+    assert nothing.answer.facts.need.value == 0.0
+    assert "no noise is needed" in " ".join(note.text for note in RISK_FIRST.notes(nothing.answer))
+
+
+@pytest.mark.parametrize(
+    ("share", "beside", "text"),
+    [(0.05, 1.0, "5 of 100"), (0.02, 0.001, "20 of 1000"), (0.5, 1.0, "50 of 100"), (1e-5, 1.0, "1 of 100\u202f000")],
+)
+def test_odds(share: float, beside: float, text: str) -> None:
+    assert odds(share, beside) == text
