@@ -23,6 +23,7 @@ from dpviz.fields.declared import choice, number
 from dpviz.mechanisms import Mechanism
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import Expert, Groups, Reader, Row
 from dpviz.questions.mechanism import DELTA, STEPS
@@ -53,9 +54,9 @@ class RiskFacts:
         left: accountants that do not know this mechanism → why.
         x: the noise along its axis, (n,).
         y: the risk there, at most, (n,); None while it is not there.
-        here: the risk at the chosen noise; NaN while it is not there.
+        here: the risk at the chosen noise; None while it is not there.
         need: the least noise.
-        epsilon: ε at δ with that noise; NaN where there is none.
+        epsilon: ε at δ with that noise; None where there is none.
     """
 
     risk: Risk
@@ -66,9 +67,9 @@ class RiskFacts:
     left: dict[str, str]
     x: Array
     y: Array | None = None
-    here: float = math.nan
+    here: float | None = None
     need: Need = LATER
-    epsilon: float = math.nan
+    epsilon: float | None = None
 
     @property
     def noise(self) -> float:
@@ -81,6 +82,11 @@ class RiskFacts:
         if self.need.waits:
             return "…"
         return "–" if self.need.value is None else numbers.epsilon(self.need.value, up=True)
+
+    @property
+    def aim(self) -> str:
+        """The target as it was entered."""
+        return numbers.plain(self.target) if self.name == "mu" else f"{numbers.plain(100 * self.target)} %"
 
     def written(self, value: float) -> str:
         """A value of the risk, rounded up."""
@@ -126,7 +132,7 @@ def along_noise(
     left = left_out((Tight.name,), mechanism)
     if steps > MOST_TIGHT_STEPS:
         left = {Tight.name: f"is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"}
-    x = noise_grid(lowest_noise, largest_noise)[::2]
+    x = noise_grid(lowest_noise, largest_noise)
     facts = RiskFacts(one, risk, target, mechanism, steps, left, x)
     label = noise_label(mechanism)
     plot = chart(
@@ -139,10 +145,10 @@ def along_noise(
         y_axis={"title": RISK.options[risk], "name": risk, "column": risk, "write": facts.written}
         | {"shown": (0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02))},
         guides=(
-            Guide("y", target, f"target: {facts.written(target)}"),
+            Guide("y", target, f"target: {facts.aim}"),
             Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
         ),
-        summary=f"{RISK.options[risk]} against the {label}; target {facts.written(target)}.",
+        summary=f"{RISK.options[risk]} against the {label}; target {facts.aim}.",
     )
     return Answer(plot, facts)
 
@@ -176,7 +182,7 @@ def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
     facts = answer.facts
     needed = solved(facts.risk, facts.target, kinds.with_noise(facts.mechanism, 1.0), facts.steps)
     here = risk_at(facts.risk, facts.mechanism, facts.steps, facts.noise)
-    epsilon = math.nan
+    epsilon = None
     if needed.value:
         at = kinds.with_noise(facts.mechanism, needed.value)
         epsilon = dpviz.epsilon(Tight.name, mechanism=at, steps=facts.steps, delta=answer.given["delta"])
@@ -226,4 +232,5 @@ RISK_FIRST: Question[RiskFacts] = Question(
     **words(ROOM, "risk"),
     slow=(slow_facts(need_key, need, drawn=drawn), slow_facts(curve_key, curve, drawn=drawn)),
     layout=layout,
+    more={"Accountants": lambda _: cards((Tight.name,))},
 )
