@@ -27,7 +27,6 @@ from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import Expert, Groups, Reader, Row
 from dpviz.questions.mechanism import DELTA, STEPS
-from dpviz.questions.methods import left_out
 from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
 from dpviz.questions.noise.needs import noise_label
 from dpviz.questions.noise.question import HIGH, LOW
@@ -129,9 +128,10 @@ def along_noise(
             f"The target {numbers.plain(100 * target)} % must lie above {numbers.plain(100 * before)} %, which the "
             "attacker has without the data."
         )
-    left = left_out((Tight.name,), mechanism)
+    why = Tight().supports(mechanism)
     if steps > MOST_TIGHT_STEPS:
-        left = {Tight.name: f"is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"}
+        why = f"is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
+    left = {Tight.name: why} if why else {}
     x = noise_grid(lowest_noise, largest_noise)
     facts = RiskFacts(one, risk, target, mechanism, steps, left, x)
     label = noise_label(mechanism)
@@ -192,15 +192,15 @@ def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
 @remembered
 def solved(risk: Risk, target: float, mechanism: Mechanism, steps: int) -> Need:
     """The least noise by `dpviz.solve`; `mechanism` is without it."""
-    plan: dict[str, Any] = dict(zip(risk.given, astuple(risk), strict=True)) | {risk.target: target}
+    asked: dict[str, Any] = dict(zip(risk.given, astuple(risk), strict=True)) | {risk.target: target}
+    asked |= {"mechanism": mechanism, "steps": steps, "tolerance": TOLERANCE}
     try:
-        options = {"method": Tight.name, "steps": steps, "tolerance": TOLERANCE}
-        return Need(dpviz.solve("noise_multiplier", mechanism=mechanism, **options, **plan))
+        return Need(dpviz.solve("noise_multiplier", method=Tight.name, **asked))
     except NoAnswer as none:
         return Need(None, none.why)
 
 
-def drawn(answer: Answer[RiskFacts]) -> LinePlot:
+def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
     """The plot with the curve and the answer, as far as they are there."""
     assert isinstance(answer.plot, LinePlot)
     facts, plot = answer.facts, answer.plot
@@ -230,7 +230,7 @@ RISK_FIRST: Question[RiskFacts] = Question(
     settings=annotated(along_noise),
     answer=along_noise,
     **words(ROOM, "risk"),
-    slow=(slow_facts(need_key, need, drawn=drawn), slow_facts(curve_key, curve, drawn=drawn)),
+    slow=(slow_facts(need_key, need, drawn=with_answer), slow_facts(curve_key, curve, drawn=with_answer)),
     layout=layout,
     more={"Accountants": lambda _: cards((Tight.name,))},
 )
