@@ -50,7 +50,7 @@ class RiskFacts:
         risk, name: which one, and its key.
         target: the largest that may be.
         mechanism, steps: what is done, at the noise that was chosen.
-        left: accountants that do not know this mechanism → why.
+        why: why there is no answer; empty where there is one.
         x: the noise along its axis, (n,).
         y: the risk there, at most, (n,); None while it is not there.
         here: the risk at the chosen noise; None while it is not there.
@@ -63,7 +63,7 @@ class RiskFacts:
     target: float
     mechanism: Mechanism
     steps: int
-    left: dict[str, str]
+    why: str
     x: Array
     y: Array | None = None
     here: float | None = None
@@ -130,10 +130,9 @@ def along_noise(
         )
     why = Tight().supports(mechanism)
     if steps > MOST_TIGHT_STEPS:
-        why = f"is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
-    left = {Tight.name: why} if why else {}
+        why = f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
     x = noise_grid(lowest_noise, largest_noise)
-    facts = RiskFacts(one, risk, target, mechanism, steps, left, x)
+    facts = RiskFacts(one, risk, target, mechanism, steps, why, x)
     label = noise_label(mechanism)
     plot = chart(
         ROOM,
@@ -159,7 +158,7 @@ def along_noise(
 def curve_key(answer: Answer[RiskFacts]) -> Hashable | None:
     facts = answer.facts
     plan = kinds.with_noise(facts.mechanism, 1.0)
-    return None if facts.left else (facts.risk, plan, facts.steps, answer.given["lowest_noise"], facts.x[-1])
+    return None if facts.why else (facts.risk, plan, facts.steps, answer.given["lowest_noise"], facts.x[-1])
 
 
 def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
@@ -175,7 +174,7 @@ def risk_at(risk: Risk, mechanism: Mechanism, steps: int, noise: float) -> float
 
 def need_key(answer: Answer[RiskFacts]) -> Hashable | None:
     facts = answer.facts
-    return None if facts.left else (facts.risk, facts.target, facts.mechanism, facts.steps, answer.given["delta"])
+    return None if facts.why else (facts.risk, facts.target, facts.mechanism, facts.steps, answer.given["delta"])
 
 
 def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
@@ -230,7 +229,7 @@ RISK_FIRST: Question[RiskFacts] = Question(
     settings=annotated(along_noise),
     answer=along_noise,
     **words(ROOM, "risk"),
-    slow=(slow_facts(need_key, need, drawn=with_answer), slow_facts(curve_key, curve, drawn=with_answer)),
+    slow=(slow_facts(need_key, need, None, with_answer), slow_facts(curve_key, curve, None, with_answer)),
     layout=layout,
     more={"Accountants": lambda _: cards((Tight.name,))},
 )
