@@ -4,10 +4,12 @@
 // chart; an icon's name is none. "In view" is within the window without scrolling.
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
+  // What is clipped away, or within what is, is there for readers alone.
+  const hidden = element => element && (getComputedStyle(element).clipPath.startsWith('inset(50%') || hidden(element.parentElement));
   const visible = element => {
     const box = element.getBoundingClientRect(), style = getComputedStyle(element);
     return box.width > 1 && box.height > 1 && box.top < innerHeight - 1 && box.bottom > 1 && box.left < innerWidth && box.right > 0
-      && style.visibility !== 'hidden' && style.opacity !== '0' && element.checkVisibility();
+      && !hidden(element) && style.visibility !== 'hidden' && style.opacity !== '0' && element.checkVisibility();
   };
   const focusable = 'a[href], button:not([disabled]), input:not([disabled]), select, textarea, summary, [tabindex]:not([tabindex="-1"])';
   const controls = new Map();

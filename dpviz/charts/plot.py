@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 HEIGHT = 430
+PRINTED = " · ◆ printed in a paper"  # behind the title of a chart with such points
 ROWS = 12
 
 
@@ -163,7 +164,7 @@ class LinePlot:
         floors, floor_names = names.floor_lines(self.floors, plane)
         words = [
             *ends,
-            labels.title(self.y.title, left),
+            labels.title(self.y.title + PRINTED * bool(points), left),
             *floor_names,
             *names.region_names(self.regions, plane),
             *(names.hover_note(one.x, one.y, f"printed: <b>{one.printed}</b>", plane) for one in points),

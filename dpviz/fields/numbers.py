@@ -16,7 +16,6 @@ from dpviz.accounting.claims import rounded_down, rounded_up
 
 down, up = rounded_down, rounded_up  # to significant digits, never above and never below the number
 THIN = "\u202f"  # narrow no-break space
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _special(x: float) -> str | None:
@@ -40,7 +39,7 @@ def grouped(text: str) -> str:
 
 
 def epsilon(x: float, *, digits: int = 3, up: bool = False) -> str:
-    """ε (dimensionless) to 3 significant digits: "0.0309", "1.26", "24.2", "1.20×10⁹"; ∞ and "–" for inf and NaN.
+    """ε (dimensionless) to 3 significant digits: "0.0309", "1.26", "24.2", "1.20e9"; ∞ and "–" for inf and NaN.
 
     Args:
         x: the number.
@@ -53,8 +52,7 @@ def epsilon(x: float, *, digits: int = 3, up: bool = False) -> str:
     rounded = _round(x, digits, up)
     if -4 <= rounded.adjusted() < 5:
         return grouped(f"{rounded:f}")
-    mantissa = rounded.scaleb(-rounded.adjusted())
-    return f"{mantissa:f}×10{str(rounded.adjusted()).translate(_SUPERSCRIPT)}"
+    return f"{rounded.scaleb(-rounded.adjusted()):f}e{rounded.adjusted()}"
 
 
 def interval(low: float, high: float) -> str:
@@ -66,14 +64,12 @@ def interval(low: float, high: float) -> str:
 
 
 def plain(x: float, *, digits: int = 3) -> str:
-    """As `epsilon`, without the zeros at the end: what axes and settings show ("4", "0.01", "2×10⁹")."""
+    """As `epsilon`, without the zeros at the end: what axes and settings show ("4", "0.01", "2e9")."""
     special = _special(x)
     if special is not None or x == 0:
         return special or "0"
-    mantissa, times, power = epsilon(x, digits=digits).partition("×")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"10{power[2:]}" if mantissa == "1" and times else mantissa + times + power
+    mantissa, e, power = epsilon(x, digits=digits).partition("e")
+    return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + e + power
 
 
 def delta(x: float) -> str:

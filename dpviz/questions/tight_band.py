@@ -104,17 +104,18 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
     useful = np.append(_rough(mechanism, marks, delta)[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons = []
-    if useful.any():
-        tight = tight_epsilon(mechanism, marks[useful], delta)
-        lower[useful], upper[useful] = tight.lower, tight.upper
-        upper[-1] = settled(upper[-1], soon)
-        reasons.append(tight.reason)
+    for part in (slice(-1), slice(-1, None)):  # the last one alone: as where no steps are marked, digit by digit
+        if useful[part].any():
+            tight = tight_epsilon(mechanism, marks[part][useful[part]], delta)
+            lower[part][useful[part]], upper[part][useful[part]] = tight.lower, tight.upper
+            reasons.append(tight.reason)
+    upper[-1] = settled(upper[-1], soon)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
         reasons.append(
             f"The interval is not computed from step {first} on, where ε exceeds 500 and guarantees almost nothing."
         )
-    return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
+    return TightBand(marks, lower, upper, " ".join(dict.fromkeys(filter(None, reasons))))
 
 
 def _rough(mechanism: Mechanism, steps: Array, delta: float) -> Array:

@@ -77,7 +77,8 @@ def test_the_full_chart_is_valid_and_small_and_its_names_never_overlap(log: bool
     assert shown.notes == ()
     layout = shown.figure["layout"]
     assert layout["hoversort"] == "value descending"
-    assert [note["text"] for note in layout["annotations"] if note.get("name") == "title"] == ["ε"]
+    titles = [note["text"] for note in layout["annotations"] if note.get("name") == "title"]
+    assert titles == ["ε · ◆ printed in a paper"]
     inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
     low, high = layout["yaxis"]["range"]
     heights = []

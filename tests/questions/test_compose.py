@@ -18,7 +18,7 @@ from dpviz.questions.gradients import Measured, Norms, clipped
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.script import script
 from dpviz.questions.source import Missing
-from dpviz.questions.tight_band import along_steps
+from dpviz.questions.tight_band import along_steps, interval
 from tests.questions import asking
 from tests.questions.asking import asked, library_epsilon, linked, of_preset, with_part
 
@@ -162,10 +162,17 @@ def test_the_band_is_the_tight_interval_and_the_table_tells_it_only_at_its_own_s
     assert dict(zip(table["steps"], table["ε numerical (PLD)"], strict=True))["202"] == "–"
     step = SampledGaussian(4.0, 0.01)
     band = along_steps(step, 12, 1e-5, log=False)
-    tight = tight_epsilon(step, band.x, 1e-5)
-    assert np.array_equal(band.lower, tight.lower)
-    assert np.array_equal(band.upper, tight.upper)
+    tight = tight_epsilon(step, band.x[:-1], 1e-5)
+    assert np.array_equal(band.lower[:-1], tight.lower)
+    assert np.array_equal(band.upper[:-1], tight.upper)
     assert band.upper[-1] > band.lower[-1]
+
+
+@pytest.mark.parametrize("steps", [12, 10_000])
+def test_the_curve_ends_at_the_very_interval_that_pages_without_a_curve_show(steps: int) -> None:
+    step = SampledGaussian(4.0, 0.01)
+    curve, alone = along_steps(step, steps, 1e-5, log=False), interval([(step, steps)], 1e-5)
+    assert (curve.lower[-1], curve.upper[-1]) == (alone.lower[-1], alone.upper[-1])
 
 
 @pytest.mark.parametrize(("whole", "fields", "link"), [

@@ -8,7 +8,7 @@ export const NARROW = 600; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
 const [UPRIGHT, SHARE, CHIP] = [640, 0.45, 47]; // a window's height, the chart's share of it, and that of a row of names
 const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a window, and of a chart that fills its height
-const BELOW = 150; // pixels below such a chart that are in sight without scrolling
+const [BELOW, CAUTION] = [150, 30]; // pixels below such a chart that are in sight without scrolling, and of a caution
 const EDGE = 12; // pixels right of the plot
 export const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
@@ -17,9 +17,9 @@ const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
 // How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
-// in steps and within bounds, with a view of what stands below it. On a phone, where it stays in sight above its controls,
+// in steps and within bounds, with a view of what stands below it, in which `cautions` have a line each. On a phone, where it stays in sight above its controls,
 // it leaves room for them.
-export function heightHere(plot, layout, fills) {
+export function heightHere(plot, layout, fills, cautions = 0) {
   const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
@@ -28,9 +28,9 @@ export function heightHere(plot, layout, fills) {
   }
   if (!fills || window.innerWidth < WIDE) return null;
   const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
-  const left = STEP * Math.floor((window.innerHeight - above - BELOW) / STEP);
+  const left = STEP * Math.floor((window.innerHeight - above - BELOW - CAUTION * cautions) / STEP);
   const ofNames = margin.t + margin.b + TALL * (meta?.ends?.length ?? 0); // else they would lie on each other
-  return Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST);
+  return Math.max(Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST), meta?.rows ? height : 0);
 }
 
 const cache = new WeakMap(); // figure → the same at a size: one figure stays one figure
@@ -38,8 +38,7 @@ const cache = new WeakMap(); // figure → the same at a size: one figure stays 
 // A figure as it is at the chart's width, and where `height` says so at that height.
 export function fitted(figure, plot, height) {
   const width = isNarrow(plot) && plot.clientWidth;
-  const asIs = !height || figure.layout.meta?.rows; // rows say how high they are
-  if (!width && asIs) return figure;
+  if (!width && !height) return figure;
   const size = `${width} ${height}`;
   const before = cache.get(figure);
   if (before?.size === size) return before.figure;

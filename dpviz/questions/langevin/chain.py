@@ -37,7 +37,7 @@ from dpviz.fields.field import Field
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.cards import cards
-from dpviz.questions.layout import Groups, Layout, Noted, Reader, experts
+from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
@@ -100,6 +100,11 @@ class Chain:
     @property
     def setting(self) -> Langevin:
         """Raises ValueError for a batch larger than the data."""
+        if self.batch_size > self.n:
+            raise ValueError(
+                f"Batch τ: {self.batch_size:.12g} is more than the data set's {self.n:.12g}; try √N = "
+                f"{round(math.sqrt(self.n))}, or a larger N."
+            )
         friction = self.friction if self.momentum else None
         adjacency = "replace_one" if self.replace_one else "add_remove"
         return Langevin(self.n, self.batch_size, self.clip, friction, adjacency)
@@ -364,11 +369,16 @@ def layout(*more: Field[Any]) -> Layout:
 
     def groups(get: Reader) -> Groups:
         size = get(SIZE)
-        beyond = f"A batch cannot exceed N = {size:.0f}." if get(BATCH) > size else ""
         friction = () if get(SAMPLER) == "sgld" else (FRICTION,)
+        wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
+        batch: tuple[Item, ...] = (BATCH,)
+        if get(BATCH) > size:
+            usual = round(math.sqrt(size))
+            beyond = f"A batch cannot exceed N = {size:.0f}."
+            wrong, batch = (Noted(BATCH, beyond, choices={f"√N = {usual}": BATCH.write(usual)}),), ()
         return {
-            "Steps": (FIRST, DECAY, STEPS, CLAIM, *more),
-            "Data": (SIZE, Noted(BATCH, beyond), CLIP, units.suggested(SIZE, get)),
+            "Steps": (*wrong, FIRST, DECAY, STEPS, CLAIM, *more),
+            "Data": (SIZE, *batch, CLIP, units.suggested(SIZE, get)),
             "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, IMAGE)),
         }
 

@@ -167,7 +167,7 @@ def check(
     if batch > size:
         raise ValueError(f"A batch of {batch} is more than the N = {size} examples there are: lower it, or raise N.")
     if steps_of(size, batch, epochs) > 10**12:
-        raise ValueError("These are more than 10¹² steps: lower the epochs, or raise the batch.")
+        raise ValueError("These are more than 1e12 steps: lower the epochs, or raise the batch.")
     known = described(
         size=size,
         batch=batch,

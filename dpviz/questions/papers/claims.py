@@ -52,12 +52,6 @@ class Claims:
         """How many have each verdict."""
         return Counter(claim.verdict for claim in self.chosen)
 
-    @property
-    def verdicts(self) -> list[str]:
-        """The same in words, as HTML."""
-        counts = ((self.count[key], verdict) for key, verdict in VERDICTS.items())
-        return [f"<b>{n}</b> {verdict.several if n > 1 else verdict.one}" for n, verdict in counts if n]
-
 
 def printed_claims(*, paper: str, verdict: str, rows: str) -> Answer[Claims]:
     """The claims of a paper with a verdict; those that take long come later. `rows` is of the page alone."""

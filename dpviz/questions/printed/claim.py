@@ -21,19 +21,15 @@ from dpviz.questions import presets
 
 
 class Verdict(NamedTuple):
-    """Its name, what it says of one claim and of several, and its color."""
+    """Its name and its color."""
 
     name: str
-    one: str
-    several: str
     color: str
 
 
 VERDICTS = {
-    key: Verdict(name, one, several, getattr(look, color))
-    for key, (name, one, several, color) in tables(Path(__file__).with_name("verdicts.toml"), {"verdicts"})[
-        "verdicts"
-    ].items()
+    key: Verdict(name, getattr(look, color))
+    for key, (name, color) in tables(Path(__file__).with_name("verdicts.toml"), {"verdicts"})["verdicts"].items()
 }
 KINDS = ("epsilon", "accuracy", "erratum")  # an erratum: a formula or a statement
 

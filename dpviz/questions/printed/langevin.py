@@ -97,7 +97,7 @@ def against_n() -> Recomputed:
     """How many times larger the step size is at 10⁶ than at 10³, at ε = 0.1 and at others."""
     growth = {epsilon: size(epsilon, n=1e6) / size(epsilon, n=1e3) for epsilon in (0.1, 0.5, 1.0, 1.7)}
     others = ", ".join(f"{growth[epsilon]:.1f} at {epsilon:g}" for epsilon in (0.5, 1.0, 1.7))
-    return Recomputed(growth[0.1], note=f"times as large at N = 10⁶ as at 10³, for ε = 0.1; {others}")
+    return Recomputed(growth[0.1], note=f"times as large at N = 1e6 as at 1e3, for ε = 0.1; {others}")
 
 
 def against_clip() -> Recomputed:
@@ -117,7 +117,7 @@ def spread() -> Recomputed:
     """T Σ η_t²/(Σ η_t)² for η_t = t^(−1/3), T = 10⁶: 2/3 is printed."""
     first, last = np.ones(1), np.array([1e6])
     total, squares = float(power_sums(first, last, THIRD)[0]), float(power_sums(first, last, 2.0 * THIRD)[0])
-    return Recomputed(1e6 * squares / total**2, note="T Σ η_t²/(Σ η_t)² at T = 10⁶; it tends to 4/3")
+    return Recomputed(1e6 * squares / total**2, note="T Σ η_t²/(Σ η_t)² at T = 1e6; it tends to 4/3")
 
 
 def pate(queries: int, delta: float) -> Recomputed:

@@ -82,8 +82,9 @@ def _page(engine: Engine) -> None:
         for record in chosen or filter(None, (_best(records),)):
             if warning := below_majority(accuracy_of(record.summary), record.summary.get("majority")):
                 page.note(f"{record.title}: {warning}", "caution")
-    with right:
-        _filters()
+    with right if records else left:
+        if records:
+            _filters()
         _import(engine)
     with left:
         _undo(engine)
@@ -109,7 +110,7 @@ def _watching(engine: Engine, before: list[tuple[str, str]]) -> None:
 
 def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine) -> str:
     if not records:
-        return "No run has been recorded yet: <b>start one</b> on the page Train, or import one."
+        return "No run has been recorded yet: <a href='train'>start one</a> on the page Train, or import one."
     best = _best(chosen or records)
     words = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
     if chosen:
