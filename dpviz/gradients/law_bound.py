@@ -23,6 +23,7 @@ converts as the Rényi accountant does (docs/proofs.md, "The two definitions"): 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,17 +150,22 @@ class LawBound:
     """ε_μ at the best of the orders looked at lies in [lower, upper]; arrays of one shared shape.
 
     Attributes:
-        lower, upper: sums over cells from below and from above; the upper one may be promised.
+        upper: the sum over cells from above, which may be promised.
+        below: works out `lower`, the sum from below.
         order: α = λ + 1 of the order that decided the upper one; NaN where none did.
         at_grid_end: True where it is the first or last order tried: other orders might do better.
         floor: what the largest order charges for doing nothing, below which no ε can be with these orders.
     """
 
-    lower: Array
     upper: Array
+    below: Callable[[], Array]
     order: Array
     at_grid_end: Bools
     floor: Array
+
+    @property
+    def lower(self) -> Array:
+        return self.below()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -167,9 +173,12 @@ class LawPlan:
     """What is asked of a clipped law, checked; arguments and errors as in `bayesian_law_epsilon`.
 
     Attributes:
+        noise_multiplier: σ, or several, whose axis comes before those of the steps.
         steps, delta_mu: broadcast to one shape.
         reading: "planned": each element of steps is a plan of its own. "running": the largest is the plan, and the
             others are moments of that run.
+        rough: whether orders between some will do, but for the last bound: some 1e-4 more, for every order gives a
+            bound.
     """
 
     noise_multiplier: Any
@@ -179,9 +188,10 @@ class LawPlan:
     definition: int = 2
     orders: Any = None
     reading: str = "planned"
+    rough: bool = False
 
     def __post_init__(self) -> None:
-        step = SampledGaussian(self.noise_multiplier, self.sample_rate)
+        sigma, rate = _validate.noise_multiplier(self.noise_multiplier), _validate.number(sample_rate=self.sample_rate)
         delta = _validate.delta(self.delta_mu, "delta_mu")
         shaped = np.broadcast_arrays(_validate.steps(self.steps, minimum=1), delta)
         if self.definition not in _CONVERSIONS or isinstance(self.definition, bool):
@@ -190,7 +200,7 @@ class LawPlan:
         if shaped[0].size == 0:
             raise ValueError("Expected steps as at least one number, found none.")
         orders = None if self.orders is None else np.unique(_validate.orders(self.orders))
-        checked = (step.noise_multiplier, step.sample_rate, *shaped, orders)
+        checked = (sigma, rate, *shaped, orders)
         names = ("noise_multiplier", "sample_rate", "steps", "delta_mu", "orders")
         for name, value in zip(names, checked, strict=True):
             object.__setattr__(self, name, value)
@@ -248,58 +258,46 @@ def law_bound(family: str, *, shape: Any = 1.0, quantile: Any, **asked: Any) -> 
     return clipped_bound(law_cells(clipped_law(family, shape, quantile)), LawPlan(**asked))
 
 
-def law_bounds(
-    family: str, *, shape: Any = 1.0, quantile: Any, noise_multiplier: Array, **asked: Any
-) -> list[LawBound]:
-    """The same for several σ, one plan each, in one search."""
-    plans = [LawPlan(noise_multiplier=sigma, **asked) for sigma in noise_multiplier.tolist()]
-    return _bounds(law_cells(clipped_law(family, shape, quantile)), plans)
-
-
 def clipped_bound(cells: LawCells, asked: LawPlan) -> LawBound:
     """`law_bound` of a law that is clipped already."""
-    return _bounds(cells, [asked])[0]
-
-
-def _bounds(cells: LawCells, plans: list[LawPlan]) -> list[LawBound]:
-    """Of plans that differ in σ alone."""
-    first = plans[0]
-    rate, given, grid = first.sample_rate, first.steps, first.grid
-    sigma = np.array([plan.noise_multiplier for plan in plans])
+    rate, given, grid, conversion = asked.sample_rate, asked.steps, asked.grid, _CONVERSIONS[asked.definition]
+    sigma = np.ravel(asked.noise_multiplier)
+    shape = (*np.shape(asked.noise_multiplier), *given.shape)
     noise = np.repeat(np.arange(sigma.size), given.size)
-    taken, slack = (np.tile(values.ravel(), sigma.size) for values in (given, first.delta_mu))
-    plan = np.full(taken.size, taken.max()) if first.reading == "running" else taken
-    conversion = _CONVERSIONS[first.definition]
-    every, rows = np.arange(grid.size), np.arange(taken.size)
-    share = taken / plan
+    taken, slack = (np.tile(values.ravel(), sigma.size) for values in (given, asked.delta_mu))
+    plan = np.full(taken.size, taken.max()) if asked.reading == "running" else taken
+    free = asked.orders is None and asked.definition == 2
+    ceiling, start = np.full(taken.size, np.inf), np.zeros(taken.size, dtype=np.intp)
+    if free:
+        ceiling, start = _renyi(sigma.tobytes(), rate, given.tobytes(), asked.delta_mu.tobytes())
+    some = np.flatnonzero((rate > 0.0) & (ceiling > 0.0))
+    rows = np.arange(some.size)
 
     def side(values: Array, mass: Array) -> _LawRows:
-        orders = None if first.orders is None else grid.tobytes()
-        asked = values.tobytes(), sigma.tobytes(), rate, first.definition, orders, bool(plan.max() > MOST_STEPS)
-        return _LawRows(_moments_of(*asked), mass, noise, plan, share, slack, conversion)
+        orders = None if asked.orders is None else grid.tobytes()
+        known = values.tobytes(), sigma.tobytes(), rate, asked.definition, orders, bool(plan.max() > MOST_STEPS)
+        parts = noise[some], plan[some], (taken / plan)[some], slack[some]
+        return _LawRows(_moments_of(*known), mass, *parts, conversion)
 
-    above, below = side(cells.upper, cells.upper_mass), side(cells.lower, cells.lower_mass)
-    ceiling: Array = np.full(taken.size, np.inf)
-    tried: Index = np.broadcast_to(every, (taken.size, grid.size))
-    if first.orders is None and first.definition == 2:
-        ceiling, start = _renyi(sigma.tobytes(), rate, given.tobytes(), first.delta_mu.tobytes())
-        tried = above.best(start)[:, None]
-    upper, lower = (one.epsilon(rows[:, None], tried) for one in (above, below))
-    best = upper.argmin(axis=1)
-    place = tried[rows, best]
-    seen = np.where(above.moments.blind[noise], np.inf, np.maximum(upper[rows, best], 0.0))
-    epsilon = np.minimum(seen, ceiling)
-    none = np.full(taken.size, rate == 0.0) | (ceiling == 0.0)
-    epsilon = np.where(none, 0.0, epsilon)
+    above = side(cells.upper, cells.upper_mass)
+    tried: Index = np.broadcast_to(np.arange(grid.size), (some.size, grid.size))
+    if free and some.size:
+        tried = above.best(start[some], asked.rough)[:, None]
+    seen = above.epsilon(rows[:, None], tried)
+    best = seen.argmin(axis=1)
+    epsilon, order = np.zeros(taken.size), np.full(taken.size, np.nan)
+    least = np.where(above.moments.blind[noise[some]], np.inf, np.maximum(seen[rows, best], 0.0))
+    epsilon[some], order[some] = np.minimum(least, ceiling[some]), grid[tried[rows, best]]
+
+    def below() -> Array:
+        lower = np.zeros(taken.size)
+        lower[some] = side(cells.lower, cells.lower_mass).epsilon(rows[:, None], tried).min(axis=1)
+        return np.minimum(np.maximum(lower, 0.0), epsilon).reshape(shape)
+
+    at_end = (epsilon > 0.0) & ((order == grid[0]) | (order == grid[-1]))
     floor = np.maximum(epsilon_per_order(np.zeros((taken.size, 1)), grid[-1:], slack, conversion)[:, 0], 0.0)
-    fields = (
-        np.minimum(np.maximum(lower.min(axis=1), 0.0), epsilon),
-        epsilon,
-        np.where(none, np.nan, grid[place]),
-        ~none & (epsilon > 0.0) & ((place == 0) | (place == grid.size - 1)),
-        floor,
-    )
-    return [LawBound(*each) for each in zip(*(values.reshape(-1, *given.shape) for values in fields), strict=True)]
+    upper, order, at_end, floor = (values.reshape(shape) for values in (epsilon, order, at_end, floor))
+    return LawBound(upper, below, order, at_end, floor)
 
 
 @remembered
@@ -390,16 +388,16 @@ class _LawRows:
         joint = log_sums(self.plan[row, None, None] * logs + np.log(self.mass[some]))
         return epsilon_per_order(self.share[rows] * joint / (orders - 1.0), orders, self.delta[row], self.conversion)
 
-    def best(self, start: Index) -> Index:
+    def best(self, start: Index, rough: bool) -> Index:
         """The place of each row's best order, looked for from where the least ε of d = C throughout is; (rows,).
 
         Some rows search, the others begin between their neighbours' ends: s·ε is the logarithm of a mean of
         exponentials of functions convex in s = α − 1, hence convex as the Rényi accountant's is, and ε has one valley
-        (`order_search`).
+        (`order_search`). Where it may be `rough` that is where they stay, but for the last row.
         """
         spread = np.linspace(start.min(), start.max(), _LEADERS)
         rising = np.argsort(start, kind="stable")
-        lead = rising[np.unique(np.searchsorted(start[rising], spread.round()))]
+        lead = rising[np.unique(np.searchsorted(start[rising], [*spread.round(), start[-1]]))]
         last = self.moments.grid.size - 1
 
         def of_leaders(rows: Index, places: Index) -> Array:
@@ -408,7 +406,12 @@ class _LawRows:
         best = start[lead]
         for stride in _STRIDES:
             best, _ = downhill(of_leaders, best, stride, last)
+        if rough:
+            best = bottom_near(of_leaders, best, _STRIDES[-1], last)
         between = np.interp(start, start[lead], best).round().astype(np.intp)
+        if rough:
+            end, _ = downhill(lambda rows, places: self.epsilon(rows + start.size - 1, places), between[-1:], 1, last)
+            return np.append(between[:-1], end)
         best, _ = downhill(self.epsilon, between, _STRIDES[-1], last)
         best, _ = downhill(self.epsilon, bottom_near(self.epsilon, best, _STRIDES[-1], last), 1, last)
         return best

@@ -38,7 +38,7 @@ from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import DELTA, STEPS
-from dpviz.questions.methods import NAMES, OFFERED, epsilon_axis, left_out, method, step_grid, steps_axis
+from dpviz.questions.methods import NAMES, OFFERED, coarse, epsilon_axis, left_out, method, step_grid, steps_axis
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LOG_X, LOG_Y
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
@@ -196,6 +196,7 @@ def growth(
         try:
             if isinstance(gradients, Law):
                 asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
+                asked["rough"] = coarse()
                 some = tuple(law_steps(grid).tolist())
                 facts = replace(facts, law=law_cost(gradients, quantile, some, order, **asked))
             else:

@@ -13,7 +13,7 @@ from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, Bayesian
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.search import order_search
 from dpviz.fields.declared import several
-from dpviz.gradients.law_bound import law_bounds
+from dpviz.gradients.law_bound import law_bound
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.kinds import with_noise
@@ -210,8 +210,8 @@ def law_values(known: Law, weak: BayesianAsk, plan: NoiseAxis) -> tuple[Array, A
 def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tuple[Array, Array]:
     """The same at any σ."""
     asked = known.clip(weak.share) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": weak.delta_mu}
-    bounds = law_bounds(**asked, noise_multiplier=sigma)
-    return np.array([float(one.upper) for one in bounds]), np.array([float(one.order) for one in bounds])
+    bound = law_bound(**asked, noise_multiplier=sigma)
+    return bound.upper, bound.order
 
 
 def crossing(sigma: Array, epsilon: Array, target: float, evaluate: Evaluate) -> float:
