@@ -73,6 +73,7 @@ def total_variation(one: Array, count: Array, divergence: Array) -> Array:
 
 _STRIDES = 4 ** np.arange(5, -1, -1)
 _BETWEEN = np.array([0, -3, -2, -1, 1, 2, 3])  # strides that lie within one of the larger ones; the middle first
+_BESIDE = np.array([0, -1, 1])
 # From a guess, which may be far off where a solver has moved far.
 _FROM_AFAR = (1024, 256, 64, 16)
 _LADDER = np.array([-4096, -1024, -256, -64, -16, 0, 16, 64, 256, 1024, 4096])
@@ -155,11 +156,24 @@ def lowest(
     best = coarse[seen.argmin(axis=1)]
     for stride in _FROM_AFAR if guess is not None else ():
         best, _ = downhill(values, best, stride, last)
-    for stride in _STRIDES[1:] if guess is None else _STRIDES[-2:]:
-        tried = np.clip(best[:, None] + stride * _BETWEEN, 0, last)
-        seen = values(every[:, None], tried)
-        best = tried[every, seen.argmin(axis=1)]
-    return best, seen.min(axis=1)
+    for stride in _STRIDES[1:-2] if guess is None else ():
+        best, _ = _least(values, every, best, stride * _BETWEEN, last)
+    bottom = bottom_near(values, best, _STRIDES[-3], last)
+    place, value = _least(values, every, bottom, _BESIDE, last)
+    bent = np.flatnonzero(place != bottom)  # where R(α) turns steep within a stride no parabola says where
+    for stride in _STRIDES[-2:] if bent.size else ():
+        best[bent], value[bent] = _least(values, bent, best[bent], stride * _BETWEEN, last)
+    place[bent] = best[bent]
+    return place, value
+
+
+def _least(
+    values: Callable[[Index, Index], Array], rows: Index, places: Index, beside: Index, last: int
+) -> tuple[Index, Array]:
+    """The best of some places beside one of each row, and its value."""
+    tried = np.clip(places[:, None] + beside, 0, last)
+    seen = values(rows[:, None], tried)
+    return tried[np.arange(rows.size), seen.argmin(axis=1)], seen.min(axis=1)
 
 
 def downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> tuple[Index, Array]:
@@ -168,7 +182,7 @@ def downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, 
     rows = np.arange(best.size)
     while rows.size:
         # The middle first: argmin takes the first of equals.
-        tried = np.clip(best[rows, None] + stride * np.array([0, -1, 1]), 0, last)
+        tried = np.clip(best[rows, None] + stride * _BESIDE, 0, last)
         seen = values(rows[:, None], tried)
         chosen = seen.argmin(axis=1)
         at = np.arange(rows.size)
