@@ -395,7 +395,7 @@ class _LawRows:
         exponentials of functions convex in s = α − 1, hence convex as the Rényi accountant's is, and ε has one valley
         (`order_search`). Where it may be `rough` that is where they stay, but for the last row.
         """
-        spread = np.linspace(start.min(), start.max(), _LEADERS)
+        spread = np.linspace(start.min(), start.max(), min(_LEADERS, 2 + int(np.ptp(start)) // _STRIDES[0]))
         rising = np.argsort(start, kind="stable")
         lead = rising[np.unique(np.searchsorted(start[rising], [*spread.round(), start[-1]]))]
         last = self.moments.grid.size - 1

@@ -297,9 +297,9 @@ class OrderSearch(Divergences):
             steps: T ≥ 0.
             delta: δ in (0, 1).
             conversion: "improved" or "classic".
-            near: an order that is known to decide close by.
+            near: an order that is known to decide close by; None or NaN for none.
         """
-        guess = None if near is None else int(np.searchsorted(self.orders, near))
+        guess = None if near is None or math.isnan(near) else int(np.searchsorted(self.orders, near))
         n = gaussian_steps(self.mechanisms).sample_rate.size
         rows = Composition(self.mechanisms, np.arange(n)[:, None], np.full((n, 1), steps))
         epsilon, place = best_epsilon(Spent(self, rows), np.full(n, delta), conversion, guess, capped=self._capped)

@@ -30,16 +30,25 @@ AROUND = 1.0 + np.array([-4e-3, -1e-3, -3e-4, 0.0, 3e-4, 1e-3, 4e-3])
 
 @dataclass(frozen=True)
 class NoiseAxis:
-    """The axis of the noise, and what is the same all along it: so many steps of a mechanism, whose own noise is 1."""
+    """The axis of the noise, and what is the same all along it: so many steps of a mechanism, whose own noise is 1.
+
+    `stride`: which points of the whole axis a curve has: every one, or every other.
+    """
 
     low: float
     high: float
     mechanism: Mechanism
     steps: int
+    stride: int = 1
 
     @property
     def sigma(self) -> Array:
-        return noise_grid(self.low, self.high)
+        return noise_grid(self.low, self.high)[:: self.stride]
+
+    @property
+    def between(self) -> Array:
+        """The points of the whole axis that curves leave out."""
+        return noise_grid(self.low, self.high)[1::2] if self.stride == 2 else np.empty(0)
 
     @property
     def rate(self) -> float:
@@ -115,7 +124,7 @@ def name_of(key: str) -> str:
 def dp_curve(key: str, amplification: str, plan: NoiseAxis, delta: float, target: float) -> Curve:
     """The curve of one DP method."""
     epsilon, order, reason = dp_values(key, amplification, plan, delta)
-    needs = crossing(plan.sigma, epsilon, target, lambda at: dp_at(key, amplification, plan, delta, at)[0])
+    needs = crossing(plan, epsilon, target, lambda at: dp_at(key, amplification, plan, delta, at, order)[0])
     return Curve(key, epsilon, order, needs, reason)
 
 
@@ -127,15 +136,16 @@ def dp_values(key: str, amplification: str, plan: NoiseAxis, delta: float) -> tu
 
 
 def dp_at(
-    key: str, amplification: str, plan: NoiseAxis, delta: float, sigma: Array | None = None
+    key: str, amplification: str, plan: NoiseAxis, delta: float, sigma: Array | None = None, order: Array | None = None
 ) -> tuple[Array, Array, str]:
-    """The same at any noise; along the axis where None."""
+    """The same at any noise, near which those orders decide that were found along the axis; all along it where None."""
     one = method(key, amplification)
     at = plan.sigma if sigma is None else sigma
     if isinstance(plan.mechanism, SampledGaussian):
         if isinstance(one, Renyi):
             kept = order_search(at.tobytes(), plan.rate)  # serves every T and δ
-            return *kept.epsilon(float(plan.steps), delta, one.conversion), ""
+            near = None if order is None else float(order[np.searchsorted(plan.sigma, at[-1]).clip(max=order.size - 1)])
+            return *kept.epsilon(float(plan.steps), delta, one.conversion, near), ""
         bound = one.evaluate(noise_multiplier=at, sample_rate=plan.rate, steps=plan.steps, delta=delta)
         return bound.epsilon, bound.order, bound.reason
     bounds = [one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in at.tolist()]
@@ -155,7 +165,7 @@ def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, ta
     sigma = plan.sigma
     if isinstance(gradients, Law):
         epsilon, order = law_values(gradients, weak, plan)
-        needs = crossing(sigma, epsilon, target, lambda at: law_at(gradients, weak, plan, at)[0])
+        needs = crossing(plan, epsilon, target, lambda at: law_at(gradients, weak, plan, at)[0])
         return (Curve(f"bayesian.{weak.quantile}", epsilon, order, needs),)
     seen = clipped(gradients, weak.share, weak.clip)
     bound = bayesian_values(gradients, weak, plan, seen.largest is not None)
@@ -174,7 +184,7 @@ def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, ta
         )
         return near.bound(steps=plan.steps, delta_mu=weak.delta_mu).epsilon
 
-    needs = crossing(sigma, bound.epsilon, target, evaluate)
+    needs = crossing(plan, bound.epsilon, target, evaluate)
     first = Curve(f"bayesian.{weak.quantile}", bound.epsilon, bound.order, needs, bayesian=bound)
     if seen.largest is None:
         return (first,)
@@ -214,8 +224,9 @@ def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tupl
     return bound.upper, bound.order
 
 
-def crossing(sigma: Array, epsilon: Array, target: float, evaluate: Evaluate) -> float:
-    """The smallest σ seen with ε ≤ target: between two grid points by a secant, then put to the test around it."""
+def crossing(plan: NoiseAxis, epsilon: Array, target: float, evaluate: Evaluate) -> float:
+    """The smallest σ seen with ε ≤ target: between two points of the whole axis by a secant, then put to the test."""
+    sigma = plan.sigma
     enough = epsilon <= target  # NaN is not
     if not enough.any():
         return np.inf
@@ -224,6 +235,12 @@ def crossing(sigma: Array, epsilon: Array, target: float, evaluate: Evaluate) ->
         return float(sigma[0])
     low, high = float(sigma[right - 1]), float(sigma[right])
     above, below = float(epsilon[right - 1]), float(epsilon[right])
+    for middle in plan.between[right - 1 : right].tolist():
+        [value] = evaluate(np.array([middle])).tolist()
+        if value <= target:
+            high, below = middle, value
+        else:
+            low, above = middle, value
     if np.isfinite(above) and below > 0.0:
         guess = low * (high / low) ** (np.log(above / target) / np.log(above / below))
         tried = np.clip(guess * AROUND, low, high)

@@ -311,7 +311,8 @@ class Needs:
         bounds, noise = {}, np.array([self.noise])
         for key in self.ask.dp:
             if key in self.valid:
-                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, noise)[0][0])
+                order = self.curves[key].order
+                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, noise, order)[0][0])
                 bounds[key] = math.inf if math.isnan(epsilon) else epsilon
         return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 

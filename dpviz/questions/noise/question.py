@@ -27,7 +27,7 @@ from dpviz.questions.cards import cards
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, Row, experts, fields_of
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.methods import AMPLIFIED, RARE, epsilon_axis
+from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, bayesian_curves, dp_curve
 from dpviz.questions.noise.needs import (
@@ -70,7 +70,9 @@ def along_noise(
         )
     ask = NoiseAsked(**setting)
     target, mechanism = ask.target_epsilon, ask.mechanism
-    plan = NoiseAxis(lowest_noise, largest_noise, kinds.with_noise(mechanism, 1.0), ask.steps)
+    # While it moves half the points will do, but words about a sample's tail look at each.
+    stride = 2 if coarse() and (ask.gradients is None or isinstance(ask.gradients, Law)) else 1
+    plan = NoiseAxis(lowest_noise, largest_noise, kinds.with_noise(mechanism, 1.0), ask.steps, stride)
     curves = [dp_curve(key, ask.amplification, plan, ask.delta, target) for key in ask.dp]
 
     def add(gradients: Gradients, weak: BayesianAsk) -> None:
