@@ -23,7 +23,7 @@ from tests.questions import asking
 from tests.questions.asking import asked, library_epsilon, linked, of_preset, with_part
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
-TIGHT, RANK, SAMPLE, BESIDE = GROWTH.slow
+TIGHT, RANK, SAMPLE, BESIDE, _ = GROWTH.slow
 headline, metrics, notes = GROWTH.headline, GROWTH.metrics, GROWTH.notes
 PLAN = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta": 1e-5}
 
@@ -290,3 +290,18 @@ def test_a_sample_of_the_known_distribution_certifies_more_the_larger_it_is():
     assert last("m=100") == pytest.approx((alone.certified[0], alone.estimate[0]), rel=1e-12)
     lines = with_part(of("m=1000"), SAMPLE).plot.lines
     assert [line.approximate for line in lines[-2:]] == [False, True]
+
+
+def test_the_best_of_several_runs_costs_more():
+    given = {"noise_multiplier": 1.1, "sample_rate": 256 / 60_000, "steps": 3510, "delta": 1e-5}
+    one, best = (ask("compose", **given, tried=runs, curves=("renyi_improved", "tight")) for runs in (1, 40))
+    assert "best of" not in GROWTH.headline(one.answer)
+    assert one.answer.facts.tuned is None
+    tuned = dpviz.tuned_epsilon(**given, runs=40)
+    assert best.answer.facts.tuned == tuned
+    assert f"the best of 40 runs on average costs <b>ε ≤ {numbers.epsilon(tuned, up=True)}</b>" in GROWTH.headline(
+        best.answer
+    )
+    assert any("Papernot" in note.text for note in GROWTH.notes(best.answer))
+    waits = GROWTH.asked(dict(best.answer.given))
+    assert "costs ε ≤ …" in GROWTH.headline(waits)

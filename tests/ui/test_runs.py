@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.accounting.claims import Claim
 from dpviz.charts.training import accuracies_shown
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
@@ -214,3 +215,13 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
     assert listing.table([there], {}, engine.store)["data"].tolist() == ["tea (not on this machine)"]
+
+
+def test_the_choice_among_runs_is_not_covered_by_the_claim_of_one() -> None:
+    one = Claim(epsilon=1.28, delta=1e-5, accountant="renyi", covers="plan", steps=10)
+    assert page.choice_cost([one]) == ""
+    both = page.choice_cost([one, one])
+    assert "not the choice of the best of these 2" in both
+    assert "ε = 2.56 at δ = 2e-5" in both
+    assert "has no bound" in page.choice_cost([one, one], one_unit=False)
+    assert "has no bound" in page.choice_cost([one, Claim.nothing("nothing was kept")])

@@ -48,6 +48,7 @@ QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")
 SAMPLES = number("m")
+TRIED = number("tried")
 READING = choice("reading")
 PSI = choice("psi")
 
@@ -81,6 +82,8 @@ class ComposeFacts:
         rank: the tight interval of the known distribution where ranks are kept; None until it is there.
         sampled: what a sample of it would say; None until it is there, and where none is asked.
         beside: what is worked out beside the Bayesian curves of a sample; None until it is there.
+        tuned: ε of the best of `tried` runs on average; None until it is there, and inf where it has no bound: why is
+            `untuned`.
     """
 
     steps: Array
@@ -95,6 +98,8 @@ class ComposeFacts:
     rank: TightBand | None = None
     sampled: SampledCost | None = None
     beside: Beside | None = None
+    tuned: float | None = None
+    untuned: str = ""
 
     @property
     def valid(self) -> frozenset[str]:
@@ -183,6 +188,7 @@ def growth(
     reading: Annotated[str, READING],
     divergence: Annotated[str, PSI],
     gradients: Annotated[Gradients | None, GRADIENTS],
+    tried: Annotated[int, TRIED],
 ) -> Answer[ComposeFacts]:
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)

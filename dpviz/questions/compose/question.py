@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import replace
+from typing import Any
 
+from dpviz import library as dpviz
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event
 from dpviz.questions import gradient_fields, kinds, units
-from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.answer import Answer, given, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.compose import bayesian
 from dpviz.questions.compose.curves import (
@@ -23,6 +26,7 @@ from dpviz.questions.compose.curves import (
     QUANTILE,
     READING,
     SAMPLES,
+    TRIED,
     ComposeFacts,
     drawn,
     growth,
@@ -50,7 +54,7 @@ def layout(get: Reader) -> Groups:
         first.append(Noted(QUANTILE, "", noise_of(get)))
         linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
         delta = replace(units.suggested(SIZE, get), why=linked)
-    groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
+    groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, Expert(TRIED))}
     if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, PSI)
         if get(SOURCE) == "law":
@@ -90,6 +94,20 @@ def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
     return [] if Tight.name in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
 
 
+def tuned_key(answer: Answer[ComposeFacts]) -> Hashable | None:
+    """What decides the cost of tuning; None for one run."""
+    return given("mechanism", "steps", "delta", "tried")(answer) if answer.given["tried"] > 1 else None
+
+
+def tuned_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
+    """ε of the best of several runs; some 0.1 s."""
+    mechanism, steps, delta, runs = (answer.given[name] for name in ("mechanism", "steps", "delta", "tried"))
+    try:
+        return {"tuned": dpviz.tuned_epsilon(mechanism=mechanism, steps=steps, delta=delta, runs=runs)}
+    except ValueError as problem:
+        return {"tuned": math.inf, "untuned": str(problem)}
+
+
 GROWTH: Question[ComposeFacts] = Question(
     key="compose",
     settings=annotated(growth),
@@ -100,6 +118,7 @@ GROWTH: Question[ComposeFacts] = Question(
         slow_facts(bayesian.rank_key, bayesian.rank_part, drawn=bayesian.rank_drawn),
         slow_facts(bayesian.sampled_key, bayesian.sampled_part, bayesian.sampled_part, bayesian.sampled_drawn),
         slow_facts(bayesian.beside_key, bayesian.beside_part, drawn=bayesian.beside_drawn),
+        slow_facts(tuned_key, tuned_part),
     ),
     layout=layout,
     more={

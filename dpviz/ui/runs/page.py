@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.accounting.claims import Claim
 from dpviz.charts.plot import alt_text
 from dpviz.fields import numbers
 from dpviz.runs.claims import claim_of_record, claim_of_view
@@ -124,6 +125,22 @@ def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     return f"{words}. The most accurate, {escape(best.title)}, has an accuracy of <b>{100 * accuracy:.1f} %</b> {cost}."
 
 
+def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
+    """What the choice among compared runs costs, which no claim of one of them covers; empty for less than two."""
+    if len(claims) < 2:
+        return ""
+    words = f"Each ε covers one run, not the choice of the best of these {len(claims)}. "
+    if not (one_unit and all(claim.holds for claim in claims)):
+        return words + "Not all of them claim an ε for the same unit, so their choice has no bound here."
+    both = (sum(values) for values in zip(*((claim.epsilon, claim.delta) for claim in claims), strict=True))
+    epsilon, delta = (numbers.up(total * (1.0 - 1e-12)) for total in both)  # up, but for what floating point adds
+    return (
+        f"{words}If these were all runs on the same data, and their number and ε were fixed ahead, they cost at most "
+        f"ε = {numbers.epsilon(epsilon)} at δ = {numbers.delta(delta)} together, and so does the chosen one (basic "
+        "composition). A number of runs that is drawn at random costs less: see “Runs tried” on Compose."
+    )
+
+
 def _best(records: list[RunRecord]) -> RunRecord | None:
     measured = [r for r in records if isinstance(r.summary.get("test_accuracy"), float)]
     return max(measured, key=lambda r: r.summary["test_accuracy"], default=None)
@@ -180,12 +197,14 @@ def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
         kind = controls.choice(f.VIEW)
         accountant = controls.choice(f.ACCOUNTANT) if kind == "epsilon" else state.get(f.ACCOUNTANT)
     views = [engine.look(record.id) for record in chosen]
-    chart, lines = overlay(views, [claim_of_view(view, engine.store) for view in views], kind, accountant)
+    claims = [claim_of_view(view, engine.store) for view in views]
+    chart, lines = overlay(views, claims, kind, accountant)
     alt = f"{f.VIEW.options[kind]} of {len(lines)} runs."
     if kind == "epsilon" and lines:
         alt = alt_text(lines, x_name="steps", x_kind="steps", lower="lowest")
     pieces.plot(Drawing(chart.figure, alt), key="runs")
-    for text in chart.notes:
+    units = {str(record.settings.get("unit")) for record in chosen}
+    for text in (*chart.notes, *filter(None, [choice_cost(claims, one_unit=len(units) == 1)])):
         page.note(text)
 
 
