@@ -245,10 +245,19 @@ VALUES = [str(value) for value in range(1, MOST + 1)]
 
 
 @pytest.mark.parametrize("session_ends", [False, True])
-def test_a_page_that_was_closed_costs_few_frames_more(computed: list[str], session_ends: bool) -> None:
+def test_a_page_that_was_closed_costs_few_frames_more(
+    computed: list[str], session_ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The browser leaves, or the session ends meanwhile."""
-    pages = [open_app("compose", "curves=moments")]
-    token = tokens(pages[0])["sigma"]
+    pages, over = [open_app("compose", "curves=moments")], threading.Event()
+    token, frame = tokens(pages[0])["sigma"], fetched.Recipe.frame
+
+    def slowly(recipe: fetched.Recipe, text: str) -> Any:
+        shown = frame(recipe, text)
+        assert over.wait(60.0)
+        return shown
+
+    monkeypatch.setattr(fetched.Recipe, "frame", slowly)
 
     async def gone() -> bool:
         if session_ends and computed:
@@ -257,6 +266,9 @@ def test_a_page_that_was_closed_costs_few_frames_more(computed: list[str], sessi
         return not session_ends and bool(computed)
 
     assert answer(token, "sigma", VALUES, gone) is None
+    over.set()
+    while fetched.busy():
+        time.sleep(0.01)
     assert len(computed) <= beside.COUNT
 
 
