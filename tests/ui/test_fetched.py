@@ -282,7 +282,8 @@ def test_an_answer_comes_with_the_first_frame_and_others_go_on_for_a_moment(comp
         return there
 
     first = asyncio.run(one())
-    assert first in (VALUES[:1], VALUES[:2])
+    assert first
+    assert set(first) < set(VALUES[: len(VALUES) // 2])
     begun = len(computed)
     assert len(first) < begun < len(VALUES)
     assert set(computed) == set(VALUES[:begun])
