@@ -19,7 +19,8 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.mechanisms import Event as Charge
+from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event, RunRecord, State
 from dpviz.runs.store.store import Store
@@ -34,20 +35,22 @@ from dpviz.training.accounts.claims import (
     conditions,
     epsilon_before,
     everything_planned,
+    odometer_reading,
     planned_claim,
     was_planned,
 )
 from dpviz.training.accounts.live import renyi_accountant
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import units_of
+from dpviz.training.samplers import read, steps_of, stored
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
 
 
-def mechanisms(events: Sequence[Event]) -> tuple[GaussianEvent, ...]:
+def mechanisms(events: Sequence[Event]) -> tuple[Charge, ...]:
     """Everything that the events of an attempt charged, private counts included and what was charged ahead; equal steps
     together."""
-    runs: list[GaussianEvent] = []
+    runs: list[Charge] = []
     for event in events:
         if event.kind in ("step", "count"):
             runs += _runs([event.data["mechanism"]] if event.kind == "count" else event.data.get("mechanisms") or [])
@@ -71,8 +74,8 @@ def _charged_ahead(events: Sequence[Event]) -> Mapping[str, Any]:
     return last
 
 
-def _runs(triples: Sequence[Sequence[float]]) -> list[GaussianEvent]:
-    return [(SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples]
+def _runs(stored: Sequence[Sequence[Any]]) -> list[Charge]:
+    return [read(one) for one in stored]
 
 
 def has_gap(events: Sequence[Event]) -> bool:
@@ -174,10 +177,8 @@ def with_condition(claim: Claim, words: str) -> Claim:
     return replace(claim, conditions=(*claim.conditions, words), with_secret_noise=secret)
 
 
-@remembered
-def _odometer(settings: RunSettings, charged: tuple[GaussianEvent, ...]) -> float:
-    everything = (*spent_before(settings), *charged)
-    return float(OdometerAccountant().of_events(everything, settings.delta).epsilon) if everything else 0.0
+def _odometer(settings: RunSettings, charged: tuple[Charge, ...]) -> float:
+    return odometer_reading((*spent_before(settings), *charged), settings.delta)
 
 
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
@@ -221,13 +222,13 @@ def _with_earlier(
     return MEMORY.recall(key, lambda: _of_all_attempts(earlier, settings, examples))
 
 
-def charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
+def charged_before(record: RunRecord, store: Store) -> tuple[Charge, ...]:
     """What the attempts before the latest charged, all that was planned where events of one are missing."""
     before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
     return merge_events(run for attempt in before for run in _charged(record, store.events(record.id, attempt)))
 
 
-def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[GaussianEvent, ...]:
+def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[Charge, ...]:
     settings = settings_of(record)
     if settings is None or not has_gap(events):
         return mechanisms(events)
@@ -238,7 +239,7 @@ def _started(events: Sequence[Event]) -> dict[str, Any]:
     return next((event.data for event in events if event.kind == "started"), {})
 
 
-def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
+def _of_all_attempts(earlier: Sequence[Charge], settings: RunSettings, examples: int) -> Claim:
     """Everything that the earlier attempts told of and all that this one may do, after what led to its start."""
     runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))
     accountant: str = Renyi.name
@@ -305,7 +306,8 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     epsilons = np.concatenate([[before], renyi])[place]
     planned = everything_planned(settings, _examples(settings, view.started))
     if len(planned) == 1 and not spent_before(settings):
-        epsilons = np.fmin(epsilons, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
+        begun = np.ceil(at / steps_of(planned[0][0]))
+        epsilons = np.fmin(epsilons, _tight_of(planned[0][0], tuple(begun.tolist()), settings.delta))
     epsilons = np.minimum(epsilons, shown.epsilon)
     if shown.covers == "plan":
         epsilons = np.where(at >= shown.steps, shown.epsilon, epsilons)
@@ -313,7 +315,7 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
 
 
 @remembered
-def _tight_of(mechanism: SampledGaussian, steps: tuple[float, ...], delta: float) -> Array:
+def _tight_of(mechanism: Mechanism, steps: tuple[float, ...], delta: float) -> Array:
     return tight_epsilon(mechanism, np.array(steps), delta).upper
 
 
@@ -364,7 +366,7 @@ def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> StartFro
 
 def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
     claim = claim_of_record(record, store)
-    mechanisms: tuple[tuple[float, float, int], ...] = ()
+    mechanisms: tuple[tuple[Any, ...], ...] = ()
     unbounded = _unbounded(settings) or ("" if claim.shown.holds else claim.shown.reason)
     if not unbounded:
         examples = _examples(settings, _started(store.events(record.id, kinds=("started",))))
@@ -374,7 +376,7 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
         elif len(runs) > MOST_DIFFERENT:
             unbounded = f"its {len(runs):,} steps with different noise cannot be added up here"
         else:
-            mechanisms = tuple((m.noise_multiplier, m.sample_rate, count) for m, count in runs)
+            mechanisms = tuple(tuple(stored(mechanism, count)) for mechanism, count in runs)
     return Origin(
         run=record.id,
         name=record.title,

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpviz.mechanisms import Mechanism
 from dpviz.runs.processes import this_process
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow, StoreError
@@ -26,6 +27,7 @@ from dpviz.training.summary import closing, opening
 
 if TYPE_CHECKING:
     from dpviz.training.private import PrivateTraining, Step
+from dpviz.training.samplers import charges
 
 TARGET = "dpviz.training.private:PrivateTraining"
 TELLS = 0.2  # seconds between two events about steps
@@ -97,6 +99,7 @@ class _Record:
         self._control = AskedControl(self._asked, self._sender.emit, self._sender.flush)
         self._accounts = LiveAccounts(settings, examples=training.examples)
         self._rows: list[dict[str, Any]] = []
+        self._charges: list[Mechanism] = []  # of these rows
         self._began = self._told = self._stepped = self._charged = time.monotonic()
         self._through, self._ahead, self._cost = 0, 1, 0.0  # charged up to this step; by so many steps; in seconds
         self._ended = False
@@ -150,7 +153,7 @@ class _Record:
             cheap = self._ahead * self._cost / (SHARE * (now - self._charged))
             self._ahead = max(1, min(math.ceil(cheap), 2 * self._ahead))
         through = min(done + self._ahead, len(self._training))
-        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events([(mechanism, through)]))
+        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events([(mechanism, charges(mechanism, through))]))
         self._through, self._charged = through, time.monotonic()
         self._cost = self._charged - now
 
@@ -164,13 +167,14 @@ class _Record:
 
     def _catch_up(self, done: int) -> None:
         """Steps that failed, or that somebody else asked for, have cost what others cost."""
-        while self._accounts.charges < done:
+        while self._accounts.taken < done:
             self._count(0, math.nan, math.nan)
 
     def _count(self, examples: int, *losses: float) -> None:
         """A step: the loss and the clipped share of its examples."""
         now = time.monotonic()
-        self._accounts.step(self._training.mechanism, None)
+        if self._accounts.step(self._training.mechanism, None):
+            self._charges.append(self._training.mechanism)
         loss, clipped = (value if math.isfinite(value) else None for value in losses)
         self._rows.append(
             {
@@ -189,11 +193,12 @@ class _Record:
         if not self._rows:
             return
         rows, self._rows, self._told = self._rows, [], time.monotonic()
+        charged, self._charges = self._charges, []
         self._emit(
             "step",
             first=self._training.done - len(rows) + 1,
             count=len(rows),
-            mechanisms=encoded([self._training.mechanism] * len(rows)),
+            mechanisms=encoded(charged),
             **{key: [row[key] for row in rows] for key in rows[0]},
             epsilon=self._accounts.readings(),
             distances=None,

@@ -85,8 +85,9 @@ def numbers(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     return flat
 
 
-def decode_mechanisms(stored: Iterable[Sequence[float]], count: int) -> tuple[Array, Array]:
-    """σ and q of each of `count` steps from [[σ, q, count], …]; NaN where nothing was charged ([])."""
+def decode_mechanisms(stored: Iterable[Sequence[Any]], count: int) -> tuple[Array, Array]:
+    """σ and q of each of `count` steps from [[σ, q, count], …]; NaN where nothing was charged ([]), or other kinds."""
+    stored = [one for one in stored if not isinstance(one[0], str)]
     triples = np.array(list(stored), dtype=np.float64).reshape(-1, 3)
     if triples.size == 0:
         return np.full(count, np.nan), np.full(count, np.nan)

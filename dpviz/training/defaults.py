@@ -16,6 +16,8 @@ from dpviz.training.data import DATA_SETS
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.place import data_of, find, is_own
 from dpviz.training.models import MODELS
+from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import charges
 from dpviz.training.settings import RunSettings
 from dpviz.training.words import refusal
 
@@ -87,11 +89,11 @@ def least_noise(plan: RunSettings, examples: int, target_epsilon: float) -> floa
     Raises:
         ValueError: for an ε that no noise reaches, or a δ at which none is needed.
     """
-    rate = plan.sample_rate(examples)
+    mechanism = mechanism_at(plan, 1, examples)
     sigma = solve(
-        "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, sample_rate=rate, steps=plan.steps,
-        delta=plan.delta,
+        "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, mechanism=mechanism,
+        steps=charges(mechanism, plan.last_step), delta=plan.delta,
     )  # fmt: skip
     if sigma == 0.0:
-        raise ValueError(no_noise_needed(plan.delta, rate, plan.steps))
+        raise ValueError(no_noise_needed(plan.delta, plan.sample_rate(examples), plan.steps))
     return sigma

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.mechanisms import Event, Mechanism, merge_events
 from dpviz.training.methods import METHODS
+from dpviz.training.samplers import charges
 from dpviz.training.settings import RunSettings
 
 
@@ -17,8 +18,8 @@ def learning_rate(settings: RunSettings, step: int) -> float:
     return METHODS[settings.method].learning_rate(settings, step)
 
 
-def mechanism_at(settings: RunSettings, step: int, examples: int) -> SampledGaussian:
-    """What `step` is planned to release, its policy's changes aside.
+def mechanism_at(settings: RunSettings, step: int, examples: int) -> Mechanism:
+    """What `step` is planned to release, or is one of the steps of, its policy's changes aside.
 
     Raises:
         ValueError: for a method without privacy.
@@ -29,10 +30,11 @@ def mechanism_at(settings: RunSettings, step: int, examples: int) -> SampledGaus
     return mechanism
 
 
-def planned_events(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
-    """All T steps of the plan, equal ones together; nothing for a method without privacy."""
+def planned_events(settings: RunSettings, examples: int) -> tuple[Event, ...]:
+    """All T steps of the plan, or the epochs that they begin, equal ones together; () for a method without privacy."""
     if not settings.private:
         return ()
     if not settings.changing:
-        return ((mechanism_at(settings, 1, examples), settings.steps),)
+        mechanism = mechanism_at(settings, 1, examples)
+        return ((mechanism, charges(mechanism, settings.steps)),)
     return merge_events((mechanism_at(settings, step, examples), 1) for step in range(1, settings.steps + 1))

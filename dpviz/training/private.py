@@ -18,10 +18,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import merge_events
-from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
+from dpviz.training.accounts.claims import claim_at, conditions, large_delta, odometer_reading, planned_claim
 from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
 from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import check_start, spent_before
@@ -36,8 +35,9 @@ from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.models import ELSEWHERE
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import PoissonBatch, poisson_indices, usual_batch
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.samplers import SAMPLERS, Poisson, charges, steps_per_epoch
+from dpviz.training.sampling import Batch, drawn_by, usual_batch
+from dpviz.training.settings import RunSettings
 
 
 class _OwnOptimiser(DpSgd):
@@ -56,7 +56,7 @@ class Step:
 
     Attributes:
         number: Counted from 1.
-        examples: How many the Poisson batch drew, not covered by ε; may be 0, and the step counts all the same.
+        examples: How many the batch drew, not covered by ε; may be 0, and the step counts all the same.
         loss: Their mean loss before the step, not covered by ε; NaN for none.
         clipped: Share of them whose gradient was longer than C, not covered by ε; NaN for none.
         claim: What may be said of a training that ends here.
@@ -80,10 +80,11 @@ class Step:
 class PrivateTraining(Iterator[Step]):
     """Trains `network` in place, a step each time the next one is asked for, and none after the plan's last.
 
-    A step draws each example (or person: `persons`) with probability q = batch_size/N (a loader's own order is not
-    used), clips each gradient to C, adds Gaussian noise to their sum, divides by batch_size, and lets the optimiser
-    make of that what it will. The claim covers the parameters after any number of steps that is not chosen by what is
-    not covered by ε: a loss or accuracy on the training data, or a second training with other settings.
+    A step draws each example (or person: `persons`) with probability q = batch_size/N, or as `sampler` says (a loader's
+    own order is not used), clips each gradient to C, adds Gaussian noise to their sum, divides by the expected batch,
+    and lets the optimiser make of that what it will. The claim covers the parameters after any number of steps that is
+    not chosen by what is not covered by ε: a loss or accuracy on the training data, or a second training with other
+    settings.
 
     Trainings of one program on the same data (`earlier`) add up: the claim of each includes the whole plans of those
     that took their first step before. Trainings of other programs on the same people's data are not known here.
@@ -108,6 +109,8 @@ class PrivateTraining(Iterator[Step]):
         persons: Whose each row is, numbers or names (rows,): a person then joins a step with all their rows, the sum of
             their gradients is clipped to C, and ε is that of one person; N, batch_size and an epoch count persons. None
             where nobody has more than one row, or a row is what is to be protected.
+        sampler: How batches are drawn, one of `samplers.SAMPLERS`: "poisson", or "allocation" for one random batch of
+            each epoch.
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
@@ -123,7 +126,7 @@ class PrivateTraining(Iterator[Step]):
         done: Steps taken.
         noise_source: In words.
         device: Where the network lies.
-        mechanism: What each step is.
+        mechanism: What each step is, or is one of the steps of (`samplers.steps_of`).
         before_step: Called before each step; the step is not taken if it raises.
 
     Raises:
@@ -145,6 +148,7 @@ class PrivateTraining(Iterator[Step]):
         delta: float = 1e-5,
         max_grad_norm: float = 1.0,
         persons: Any = None,
+        sampler: str = Poisson.key,
         views: int = 1,
         flips: bool = False,
         seed: int | None = None,
@@ -166,7 +170,7 @@ class PrivateTraining(Iterator[Step]):
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
-            unit="example" if persons is None else "person",
+            unit="example" if persons is None else "person", sampler=sampler,
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
@@ -181,7 +185,7 @@ class PrivateTraining(Iterator[Step]):
         check_run(self.settings, self.examples)
         self._first = self._data.at(range(1))
         random = randomness(plan.seed, secure=seed is None, device=self.device)
-        self._batches, self.noise_source = random.batches, random.description
+        self._sampler, self.noise_source = SAMPLERS[sampler](random.batches, self.examples), random.description
         image_views = None if views == 1 else Views(views, random.views, flips=flips)
         engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
         engine.check(*self._first)
@@ -214,10 +218,10 @@ class PrivateTraining(Iterator[Step]):
         self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
-        rate, expected = self.mechanism.sample_rate, float(self.settings.batch_size)
-        chosen = poisson_indices(self._batches, self.examples, rate)
+        expected, rate, whole = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
+        chosen = self._sampler.draw(self.settings.batch_size)
         x, y, real = self._rows(chosen)
-        self._state, info = self._method.step(self._state, PoissonBatch(x, y, chosen.size, expected, rate, real))
+        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, expected, rate, real, whole))
         if not chosen.size or info.norms is None:
             return Step(self.done, 0, math.nan, math.nan, self)
         clipped = (info.norms > self.settings.max_grad_norm).double().mean()
@@ -240,7 +244,7 @@ class PrivateTraining(Iterator[Step]):
             check_start(self.settings.with_(origins=earlier(self._identity, disjoint=self._disjoint)))
             self._charged = True
             replayable = not self.settings.secure_noise
-            plan = (self.mechanism, self.settings.steps)
+            plan = (self.mechanism, charges(self.mechanism, self.settings.steps))
             unit = self.settings.unit
             before = charge(self._identity, plan, unit=unit, replayable=replayable, disjoint=self._disjoint)
             self.settings = self.settings.with_(origins=before)
@@ -273,9 +277,9 @@ class PrivateTraining(Iterator[Step]):
                 self.settings.delta,
                 conditions(self.settings, self.examples),
             )
-        charged = ((self.mechanism, step),) if step else ()
+        charged = ((self.mechanism, charges(self.mechanism, step)),) if step else ()
         events = merge_events((*spent_before(self.settings), *charged))
-        odometer = float(OdometerAccountant().of_events(events, self.settings.delta).epsilon) if step else math.inf
+        odometer = odometer_reading(events, self.settings.delta) if step else math.inf
         return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
 
 

@@ -1,7 +1,4 @@
-"""Poisson batches: every example joins independently with probability q.
-
-The size is drawn from Binomial(N, q) and then a uniform subset of that size in uniform order: exactly the same
-distribution as N coins, at the cost of the batch. In that order consecutive examples are disjoint random pairs.
+"""Batches of examples or persons, as a sampler draws them (`samplers`).
 
 On an accelerator a batch is padded to a fixed size with examples whose label is ignored, so that shapes never change
 and nothing waits for the device.
@@ -10,6 +7,7 @@ and nothing waits for the device.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,22 +15,26 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 
+from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.training.samplers import Poisson, Sampler, steps_of
+
 Tensor = torch.Tensor
 
 # Cross-entropy gives examples with this label no loss and no gradient.
 IGNORED = -100
 
 
-class PoissonBatch(NamedTuple):
-    """One Poisson batch.
+class Batch(NamedTuple):
+    """One batch.
 
     Attributes:
         x: Examples, (b, …); beyond `size` padding.
         y: Labels, (b,) int64; `IGNORED` beyond `size`.
         size: How many examples are real; may be 0.
-        expected: Expected size, qN, by which sums are divided.
-        sample_rate: q that the batch was drawn with.
+        expected: Expected size, by which sums are divided.
+        sample_rate: q that a Poisson batch was drawn with; of others expected ÷ N.
         real: Where persons were drawn, which of a person's K places hold a row, (b, K): x and y are (b, K, …) then.
+        whole: Of a batch that another sampler drew: what one step of its account is, whatever the noise.
     """
 
     x: Tensor
@@ -41,12 +43,23 @@ class PoissonBatch(NamedTuple):
     expected: float
     sample_rate: float
     real: Tensor | None = None
+    whole: Mechanism | None = None
+
+    def mechanism(self, noise_multiplier: float) -> Mechanism:
+        """What a step with this noise releases, or is one of the steps of (`samplers.steps_of`)."""
+        if self.whole is None:
+            return SampledGaussian(noise_multiplier, self.sample_rate)
+        changed: Mechanism = replace(self.whole, noise_multiplier=noise_multiplier)  # type: ignore[type-var]
+        return changed
 
 
-def poisson_indices(random: np.random.Generator, examples: int, sample_rate: float) -> npt.NDArray[np.int64]:
-    """Which of `examples` joined, in random order."""
-    size = int(random.binomial(examples, sample_rate))
-    return random.choice(examples, size, replace=False).astype(np.int64)
+def drawn_by(sampler: type[Sampler], examples: int, batch_size: int) -> tuple[float, float, Mechanism | None]:
+    """`expected`, `sample_rate` and `whole` of a batch."""
+    if sampler is Poisson:
+        return float(batch_size), batch_size / examples, None
+    mechanism = sampler.mechanism(1.0, examples=examples, batch_size=batch_size)
+    expected = examples / steps_of(mechanism) if steps_of(mechanism) > 1 else float(batch_size)
+    return expected, expected / examples, mechanism
 
 
 class Persons:
@@ -73,7 +86,7 @@ class Persons:
 
 
 class Batches:
-    """Draws Poisson batches of one training set, which lies on the device.
+    """Draws batches of one training set, which lies on the device.
 
     Args:
         x: All training examples, (N, …).
@@ -81,6 +94,7 @@ class Batches:
         random: Where the draws come from.
         pad: Whether to pad to a fixed size; None does so unless the data is in the CPU's memory.
         persons: Who is drawn, with all their rows; None for single examples.
+        sampler: How.
     """
 
     def __init__(
@@ -91,22 +105,23 @@ class Batches:
         *,
         pad: bool | None = None,
         persons: Persons | None = None,
+        sampler: type[Sampler] = Poisson,
     ) -> None:
         self.x, self.y = x, y
         self._units = len(x) if persons is None else len(persons)
         self._places = None if persons is None else (persons.places.to(x.device), persons.real.to(x.device))
-        self._random = random
+        self._sampler = sampler(random, self._units)
         self._pad = x.device.type != "cpu" if pad is None else pad
 
-    def draw(self, batch_size: int) -> PoissonBatch:
+    def draw(self, batch_size: int) -> Batch:
         """A batch of `batch_size` expected examples or persons."""
-        rate = batch_size / self._units
-        chosen = poisson_indices(self._random, self._units, rate)
+        expected, rate, whole = drawn_by(type(self._sampler), self._units, batch_size)
+        chosen = self._sampler.draw(batch_size)
         if not self._pad:
             index, real = torch.from_numpy(chosen), None
             if self._places is not None:
                 index, real = (part[index] for part in self._places)
-            return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate, real)
+            return Batch(self.x[index], self.y[index], chosen.size, expected, rate, real, whole)
         capacity = padded_size(batch_size, self._units, chosen.size)
         padded = torch.zeros(capacity, dtype=torch.int64, pin_memory=self.x.is_cuda)
         padded[: chosen.size] = torch.from_numpy(chosen)
@@ -114,9 +129,9 @@ class Batches:
         joined = torch.arange(capacity, device=self.x.device) < chosen.size
         if self._places is None:
             y = torch.where(joined, self.y[index], IGNORED)
-            return PoissonBatch(self.x[index], y, chosen.size, float(batch_size), rate)
+            return Batch(self.x[index], y, chosen.size, expected, rate, None, whole)
         index, real = (part[index] for part in self._places)
-        return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate, real & joined[:, None])
+        return Batch(self.x[index], self.y[index], chosen.size, expected, rate, real & joined[:, None], whole)
 
 
 def padded_size(batch_size: int, examples: int, size: int) -> int:

@@ -12,7 +12,7 @@ import torch
 
 from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.policies import release
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism
 from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.data.catalogue import TrainingData
@@ -26,6 +26,7 @@ from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
+from dpviz.training.samplers import SAMPLERS
 from dpviz.training.sampling import Batches, Persons, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
@@ -97,7 +98,7 @@ class Session:
         if settings.private:
             self.engine.check(self._x, self._y)
         self.state = self.method.init(self.parameters)
-        self.batches = Batches(self._x, self._y, random.batches, persons=persons)
+        self.batches = Batches(self._x, self._y, random.batches, persons=persons, sampler=SAMPLERS[settings.sampler])
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
         self._counting = Counting(settings, self.examples) if settings.private else None
         self._random = random.batches
@@ -178,7 +179,7 @@ class Session:
             text += words("notes", "bayesian")
         self.emit("replanned", total_steps=total, text=text)
 
-    def _coming(self) -> tuple[int, SampledGaussian | None]:
+    def _coming(self) -> tuple[int, Mechanism | None]:
         """Expected batch size of the coming step and what it will release, by the policy's present setting."""
         if self._counting is None:
             return self.settings.batch_size, None
@@ -187,7 +188,7 @@ class Session:
         coming = self.settings.with_(noise_multiplier=sigma, batch_size=batch_size)
         return batch_size, mechanism_at(coming, self.step + 1, self.examples)
 
-    def _reserve(self, mechanism: SampledGaussian | None) -> None:
+    def _reserve(self, mechanism: Mechanism | None) -> None:
         """Take the coming step from the budget, before it happens; without room the run ends."""
         if self.accounts is None or mechanism is None:
             return

@@ -8,7 +8,6 @@ True
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image
+from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.values import RunValues
 from dpviz.training.words import refusal
 
@@ -50,6 +50,10 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "method": {
         "options": {key: method.label for key, method in METHODS.items()},
         "help": " ".join(method.words for method in METHODS.values()),
+    },
+    "sampler": {
+        "options": {key: sampler.label for key, sampler in SAMPLERS.items()},
+        "help": " ".join(sampler.words for sampler in SAMPLERS.values()),
     },
     "policy": {"options": {key: policy.label for key, policy in POLICIES.items()}},
     "solver": {"default": Tight.name, "options": {each.name: PROVERS[each.name] for each in (Tight, Renyi, Moments)}},
@@ -153,6 +157,14 @@ def _check_together(settings: RunSettings) -> None:
         "views_of_data": with_views and shape and not image(shape),
         "trained": settings.trained != RunSettings.trained and not method.partly,
         "burn_in": settings.reads("burn_in") and settings.burn_in >= settings.steps,
+        "sampler_of_method": settings.sampler != Poisson.key and not settings.reads("sampler"),
+        "sampler_with": settings.sampler != Poisson.key
+        and (
+            settings.bayesian
+            or settings.filter_epsilon is not None
+            or settings.policy != Fixed.key
+            or settings.target_measure != "test"
+        ),
         "unit_of_method": settings.by_person and not settings.reads("unit"),
         "unit_of_data": settings.by_person and not is_own(settings.data) and not DATA_SETS[settings.data].persons,
         "unit_with": settings.by_person
@@ -160,7 +172,7 @@ def _check_together(settings: RunSettings) -> None:
     }
     readers = {
         name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
-        for name in ("policy", "views", "unit")
+        for name in ("policy", "views", "unit", "sampler")
     }
     for rule, is_broken in broken.items():
         if is_broken:
@@ -177,8 +189,3 @@ def _check_together(settings: RunSettings) -> None:
         raise refusal("ends", s=settings)
     if settings.bayesian:
         _validate.delta_beyond_failure(settings.bayesian_delta, settings.estimator_failure, 1)
-
-
-def steps_per_epoch(examples: int, batch_size: int) -> int:
-    """As many steps as expected batches fit into the data, rounded up."""
-    return max(1, math.ceil(examples / batch_size))

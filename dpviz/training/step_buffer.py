@@ -75,7 +75,8 @@ class StepBuffer:
         for step, info, facts in self._waiting:
             loss, finite, clipped, non_finite, *distances = islice(numbers, len(facts))
             if self._accounts is not None and info.mechanism is not None:
-                self._accounts.step(info.mechanism, distances if measures else None)
+                charged = self._accounts.step(info.mechanism, distances if measures else None)
+                info = info if charged else info._replace(mechanism=None)
             seen = info.batch_size if info.norms is not None else 0
             row = {
                 "batch_size": info.batch_size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ def closing(
         everything = (*spent_before(settings), *accounts.events)
         if everything and len(set(everything)) <= MOST_DIFFERENT:
             epsilon[Tight.name] = float(tight_epsilon_of_events(everything, settings.delta).upper)
-    odometer = epsilon.get(OdometerAccountant.name, 0.0)
+    odometer = epsilon.get(OdometerAccountant.name, math.inf if charged else 0.0)
     claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {
         "state": state,

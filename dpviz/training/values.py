@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
-from dpviz.mechanisms import GaussianEvent, SampledGaussian
+from dpviz.mechanisms import Event
+from dpviz.training.samplers import read
+from dpviz.training.samplers import stored as as_stored
 
 # In the place of a run's id: earlier trainings of the same program, which need not have made the weights.
 SAME_DATA, OTHER_DATA = "program: same data", "program: other data"
@@ -27,7 +29,7 @@ class Origin:
         run, name: Its id, and what people call it.
         data: What it was trained on, as in `RunSettings`.
         unit: Whose data its mechanisms protect, as in `RunSettings`.
-        mechanisms: (σ, q, count): all that it may have spent, its whole plan wherever it ended.
+        mechanisms: All that it may have spent, its whole plan wherever it ended, each as in `samplers.stored`.
         epsilon, delta: What it claims for its own data, earlier runs on them included; epsilon None for nothing.
         unbounded: Why `mechanisms` do not bound what it learned; empty where they do.
         replayable: Whether its noise came from a seed that is kept.
@@ -36,7 +38,7 @@ class Origin:
     run: str
     name: str
     data: str
-    mechanisms: tuple[tuple[float, float, int], ...] = ()
+    mechanisms: tuple[tuple[Any, ...], ...] = ()
     epsilon: float | None = None
     delta: float = 1e-5
     unbounded: str = ""
@@ -44,8 +46,8 @@ class Origin:
     unit: str = "example"
 
     @property
-    def events(self) -> tuple[GaussianEvent, ...]:
-        return tuple((SampledGaussian(sigma, rate), count) for sigma, rate, count in self.mechanisms)
+    def events(self) -> tuple[Event, ...]:
+        return tuple(read(one) for one in self.mechanisms)
 
     @property
     def demonstrations(self) -> bool:
@@ -64,9 +66,7 @@ class Origin:
             ValueError: for what is no origin.
         """
         try:
-            mechanisms = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
-            if [count for *_, count in mechanisms] != [count for *_, count in stored["mechanisms"]]:
-                raise TypeError("a count that is not whole")
+            mechanisms = tuple(tuple(as_stored(*read(one))) for one in stored["mechanisms"])
             return cls(**{**stored, "mechanisms": mechanisms})
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"Expected origins as runs with their mechanisms, found {error}.") from None
@@ -97,7 +97,8 @@ class RunValues:
             its gradient is their mean, clipped as one (`dpviz.training.data.views`). 1 for the example itself.
         unit: Whose data ε protects: "example", or "person", all of whose rows join a batch together and are clipped as
             one; N, C and batch_size then count persons. Of data that name persons.
-        batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
+        sampler: How batches are drawn, one of `dpviz.training.samplers.SAMPLERS`.
+        batch_size: Expected number of examples in a batch; q = batch_size / N.
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
         most_steps: Where a re-planned run ends; 0 for `steps`.
@@ -150,6 +151,7 @@ class RunValues:
     noise_multiplier: float = 2.0
     views: int = 1
     unit: str = "example"
+    sampler: str = "poisson"
     batch_size: int = 1024
     steps: int = 150
     past_plan: str = "stop"

@@ -118,7 +118,7 @@ def test_the_default_asks_for_a_tight_epsilon_of_three() -> None:
 @pytest.mark.parametrize("method", ["renyi", "tight"])
 def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> None:
     with pytest.raises(ValueError, match=r"Expected delta=0\.5 < 0\.0956 = .*no noise is needed"):
-        solved_noise(3.0, method, 0.01, 10, 0.5, counts=counts, count_noise=1e6)
+        solved_noise(3.0, method, SampledGaussian(1.0, 0.01), 10, 0.5, counts=counts, count_noise=1e6)
 
 
 @pytest.mark.parametrize("policy", ["adaptive_noise", "adaptive_batch", "fine_tuning&t_target_accuracy=0.93"])

@@ -8,7 +8,7 @@ from dpviz.training import PrivateTraining
 from dpviz.training.engine.per_example import PerExample, clip_factors
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
-from dpviz.training.sampling import PoissonBatch, loss_per_example
+from dpviz.training.sampling import Batch, loss_per_example
 from dpviz.training.settings import RunSettings
 
 EXAMPLES, EXPECTED, BOUND = 500, 20, 0.3
@@ -59,7 +59,7 @@ def make_examples():
 def make_batch(size=24, seed=1):
     draw = torch.Generator().manual_seed(seed)
     x, y = torch.randn(size, 6, generator=draw), torch.randint(0, 3, (size,), generator=draw)
-    return PoissonBatch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
+    return Batch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
 
 
 def gradients_by_hand(network, x, y, loss=F.cross_entropy):

@@ -23,7 +23,8 @@ from dpviz.training import PrivateTraining
 from dpviz.training.data.views import Views
 from dpviz.training.engine.per_example import clip_factors
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import PoissonBatch, poisson_indices
+from dpviz.training.samplers import poisson_indices
+from dpviz.training.sampling import Batch
 from tests.training.steps import OWN, clipped_by_hand, make_network, own_data, own_training, weights_of
 
 N, DOC = OWN, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
@@ -48,7 +49,7 @@ def test_steps_by_hand(kind, bound, size):
     random, (x, y), sizes = randomness(7, secure=False, device=torch.device("cpu")), own_data(), []
     for number, step in enumerate(found, start=1):
         chosen = poisson_indices(random.batches, N, size / N)
-        batch = PoissonBatch(x[chosen], y[chosen], chosen.size, float(size), size / N)
+        batch = Batch(x[chosen], y[chosen], chosen.size, float(size), size / N)
         total = clipped_by_hand(reference, batch, bound) if chosen.size else torch.zeros(53)
         noise = torch.empty_like(total).normal_(0.0, 1.5 * bound, generator=random.noise)
         parts = ((total + noise) / size).split([p.numel() for p in reference.parameters()])

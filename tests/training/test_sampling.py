@@ -4,7 +4,8 @@ import torch
 from scipy import stats
 
 from dpviz.training.engine.per_example import PerExample
-from dpviz.training.sampling import IGNORED, Batches, loss_per_example, padded_size, poisson_indices
+from dpviz.training.samplers import poisson_indices
+from dpviz.training.sampling import IGNORED, Batches, loss_per_example, padded_size
 from tests.training.small import small
 
 

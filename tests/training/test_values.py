@@ -12,7 +12,8 @@ from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.settings import FIELDS, RunSettings, steps_per_epoch
+from dpviz.training.samplers import steps_per_epoch
+from dpviz.training.settings import FIELDS, RunSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = {"methods": METHODS, "policies": POLICIES, "models": MODELS, "data sets": DATA_SETS}

@@ -29,7 +29,8 @@ from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.words import table, words
 from dpviz.training.accounts.live import budget_filter, promised
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.samplers import steps_per_epoch
+from dpviz.training.settings import RunSettings
 
 Array = npt.NDArray[np.float64]
 

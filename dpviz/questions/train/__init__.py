@@ -30,6 +30,7 @@ from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import units_of
 from dpviz.training.models import MODELS
 from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import FIELDS, GROUPS, RunSettings
 
 # Settings that one control shows, which knows what is on this machine.
@@ -55,6 +56,7 @@ class Planned:
     target: float | None
     slow: float
     models = MODELS
+    samplers = SAMPLERS
 
     @property
     def assumptions(self) -> Sequence[str]:
@@ -66,7 +68,8 @@ class Planned:
 
     @property
     def first_noise(self) -> float:
-        return mechanism_at(self.settings, 1, self.examples).noise_multiplier
+        mechanism = mechanism_at(self.settings, 1, self.examples)
+        return float(getattr(mechanism, mechanism.noise))
 
     @property
     def epochs(self) -> float:
@@ -125,7 +128,11 @@ def planned(**values: Any) -> Answer[Planned]:
 def below(answer: Answer[Planned]) -> Sequence[Own]:
     """The way to the what-if page, which knows nothing of earlier runs, and would say less."""
     settings = answer.facts.settings
-    return () if on_the_same(settings) or not settings.reads("noise_multiplier") else (Own("compose"),)
+    return (
+        ()
+        if on_the_same(settings) or not settings.reads("noise_multiplier") or settings.sampler != Poisson.key
+        else (Own("compose"),)
+    )
 
 
 def spent(get: Reader) -> str:

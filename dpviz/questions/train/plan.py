@@ -16,7 +16,7 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.mechanisms import GaussianEvent
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions import tight_band
 from dpviz.questions.methods import step_grid
 from dpviz.questions.tight_band import TightBand
@@ -24,6 +24,7 @@ from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.accounts.live import live_accountants
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
+from dpviz.training.samplers import charges, steps_of
 from dpviz.training.settings import RunSettings
 
 Array = npt.NDArray[np.float64]
@@ -61,6 +62,8 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
     if len(runs) > 1 or before:
         return _of_different(settings, (before, runs), accountants, claim)
     (mechanism, total) = runs[0]
+    if not isinstance(mechanism, SampledGaussian):
+        return PlannedCost(np.array([1.0, settings.steps]), {}, claim, _by_epochs(mechanism, total, settings, claim))
     at = step_grid(total, False, POINTS)
     epsilon = {
         name: accountant.evaluate(
@@ -75,6 +78,14 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
     return PlannedCost(at, epsilon, claim, _ending_as_claimed(tight, claim))
 
 
+def _by_epochs(mechanism: Mechanism, total: int, settings: RunSettings, claim: Claim) -> TightBand:
+    """The interval at the first and last step of marked epochs: an epoch is charged whole at its first step."""
+    band = _ending_as_claimed(tight_band.along_steps(mechanism, total, settings.delta, log=False), claim)
+    ends = np.minimum(band.x * steps_of(mechanism), settings.steps)
+    x = np.stack([(band.x - 1.0) * steps_of(mechanism) + 1.0, ends], axis=1).ravel()
+    return replace(band, x=x, lower=np.repeat(band.lower, 2), upper=np.repeat(band.upper, 2))
+
+
 def _ending_as_claimed(tight: TightBand, claim: Claim) -> TightBand:
     """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
     claim = claim.shown
@@ -87,7 +98,7 @@ def _ending_as_claimed(tight: TightBand, claim: Claim) -> TightBand:
 
 def _of_different(
     settings: RunSettings,
-    spent: tuple[tuple[GaussianEvent, ...], tuple[GaussianEvent, ...]],
+    spent: tuple[tuple[Event, ...], tuple[Event, ...]],
     accountants: dict[str, AdditiveAccountant],
     claim: Claim,
 ) -> PlannedCost:
@@ -101,7 +112,7 @@ def _of_different(
         for ledger in ledgers.values():
             ledger.spend(mechanism, count)
     done = 0
-    for mechanism, count in runs:
+    for mechanism, count in runs if accountants else ():
         end = done + count
         for mark in (*sorted(step for step in wanted if done < step < end), end):
             for name, ledger in ledgers.items():
@@ -111,14 +122,18 @@ def _of_different(
             done = int(mark)
     tight = None
     if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
-        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else step_grid(settings.steps, False, 6), settings.delta)
+        single = len(runs) == 1 and isinstance(runs[0][0], SampledGaussian)
+        tight = _tight(before, runs, step_grid(settings.steps, False, 6) if single else at[-1:], settings.delta)
     return PlannedCost(at, {name: np.array(values) for name, values in epsilon.items()}, claim, tight)
 
 
-def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
+def _tight(before: tuple[Event, ...], runs: tuple[Event, ...], at: Array, delta: float) -> TightBand:
     """The interval at these steps, the last of them where they are of several kinds."""
     *first, (mechanism, _) = runs
     done = sum(count for _, count in first)
-    intervals = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
+    intervals = [
+        tight_epsilon_of_events((*before, *first, (mechanism, charges(mechanism, int(step) - done))), delta)
+        for step in at
+    ]
     ends = np.array([(float(one.lower), float(one.upper)) for one in intervals])
     return TightBand(at, ends[:, 0], ends[:, 1], intervals[-1].reason)

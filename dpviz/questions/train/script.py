@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from dpviz.accounting.methods import accountant
+from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 
 
@@ -27,14 +29,16 @@ def training(settings: RunSettings) -> str:
 
 
 def accounting(mechanisms: Sequence[Sequence[float]], delta: float) -> str:
-    """Source that finds ε again from [[σ, q, steps], …]."""
-    rows = "".join(f"    ({sigma!r}, {rate!r}, {int(count)}),\n" for sigma, rate, count in mechanisms)
+    """Source that finds ε again from [[σ, q, steps], …] (`samplers.stored`), by the accountants that know all of it."""
+    events = [read(one) for one in mechanisms]
+    rows = "".join(f"    (dpviz.{mechanism!r}, {count}),\n" for mechanism, count in events)
+    asked = ("moments", "renyi", "odometer", "tight")
+    methods = tuple(name for name in asked if not any(accountant(name).supports(mechanism) for mechanism, _ in events))
     return (
         "import dpviz\n\n"
-        f"charged = [  # noise multiplier, sampling rate, steps\n{rows}]\n"
-        'for method in ("moments", "renyi", "odometer", "tight"):\n'
-        "    ledger = dpviz.Ledger(dpviz.accountant(method))\n"
-        "    for sigma, rate, steps in charged:\n"
-        "        ledger.spend(dpviz.SampledGaussian(sigma, rate), steps)\n"
-        f"    print(method, float(ledger.bound({delta!r}).epsilon))\n"
+        f"charged = [  # mechanism, times\n{rows}]\n"
+        f"for method in {methods}:\n"
+        "    bound = dpviz.accountant(method).of_events(charged, "
+        f"{delta!r})\n"
+        "    print(method, float(bound.epsilon))\n"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.question import Compound, Setting
 from dpviz.questions.train.facts import unsuited
@@ -22,6 +23,8 @@ from dpviz.training.defaults import recommended, units_of
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.models.base import image
+from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import Poisson, charges
 from dpviz.training.settings import FIELDS, RunSettings
 
 if TYPE_CHECKING:
@@ -53,22 +56,25 @@ def acting(of: Callable[[str], Any]) -> frozenset[str]:
     method, model = METHODS[of("method")], MODELS[of("model")]
     reads, known = method.reads | model.reads, data_of(of("data"))
     of_persons = "unit" in reads and known.persons > 0 and of("unit") == "person"
-    reads -= {"policy", "views"} if of_persons else set()
+    by_coins = "sampler" not in reads or of("sampler") == Poisson.key
+    reads -= {"views"} if of_persons else set()
+    reads -= set() if by_coins and not of_persons else {"policy"}
     policy = POLICIES[of("policy")] if "policy" in reads else Fixed
     solved, private = of("noise_by") == "target", method.private
-    measured = private and not of_persons
+    measured = private and by_coins and not of_persons
     bayesian = measured and of("bayesian") not in ("0", False)
     counts = measured and (policy.adaptive or of("target_measure") == "private")
     only = {
         "trained": method.partly and model.last_inputs is not None,
         "noise_by": "noise_multiplier" in reads,
         "target_epsilon": "noise_multiplier" in reads and solved,
-        "solver": "noise_multiplier" in reads and solved,
+        "solver": "noise_multiplier" in reads and solved and by_coins,
         "noise_multiplier": "noise_multiplier" in reads and not solved,
         "views": "views" in reads and model.features is None and image(known.shape),
         "unit": "unit" in reads and known.persons > 0,
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
-        **dict.fromkeys(("delta", "max_grad_norm", "filter_epsilon"), private),
+        **dict.fromkeys(("delta", "max_grad_norm"), private),
+        "filter_epsilon": private and by_coins,
         **dict.fromkeys(("bayesian_distances", "pairs", "definition", "delta_mu"), bayesian),
         "bayesian": measured,
         "target_measure": measured and not policy.ends,
@@ -110,7 +116,8 @@ def run_settings(values: Mapping[str, Any]) -> RunSettings:
     settings = settings.with_(bayesian="bayesian" in act and wanted and not no_bayesian(settings))
     settings.check()
     if "target_epsilon" in act:
-        settings = _solved(settings, values["target_epsilon"], values["solver"])
+        solver = values["solver"] if "solver" in act else Tight.name
+        settings = _solved(settings, values["target_epsilon"], solver)
     check_run(settings, units_of(settings))
     return settings
 
@@ -133,11 +140,12 @@ def _solved(settings: RunSettings, target: float, solver: str) -> RunSettings:
     examples = units_of(settings)
     steps = settings.steps if settings.adaptive else settings.last_step
     counts = planned_counts(settings.with_(steps=steps), examples)
+    mechanism = mechanism_at(settings, 1, examples)
     sigma = solved_noise(
         target,
         solver,
-        settings.sample_rate(examples),
-        steps,
+        mechanism,
+        charges(mechanism, steps),
         settings.delta,
         counts=counts,
         count_noise=settings.count_noise if counts else 0.0,

@@ -11,7 +11,8 @@ from dpviz.accounting.methods import accountant
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import TOLERANCE, boundary, bracket, no_noise_needed, solve
 from dpviz.fields import numbers
-from dpviz.mechanisms import GaussianEvent, SampledGaussian
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.questions.kinds import with_noise
 
 _MOST_LOG = 100.0
 
@@ -20,13 +21,13 @@ _MOST_LOG = 100.0
 def solved_noise(
     target: float,
     method: str,
-    rate: float,
+    step: Mechanism,
     steps: int,
     delta: float,
     *,
     counts: int = 0,
     count_noise: float = 0.0,
-    before: tuple[GaussianEvent, ...] = (),
+    before: tuple[Event, ...] = (),
     named: str = "",
     batch_size: int = 1,
     adaptive: bool = False,
@@ -36,7 +37,7 @@ def solved_noise(
     Args:
         target: ε > 0.
         method: of `methods.METHODS`; with counts it is Rényi, as the plan that the page shows.
-        rate, steps, delta: q, T and δ.
+        step, steps, delta: what is noised, with any noise; how many there are; and δ.
         counts, count_noise: releases beside the steps, and their noise multiplier.
         before, named: what earlier runs may have spent on the same data, and what they are called.
         batch_size: expected; after an earlier run, noise that could hide a whole batch (σ above it) is refused: each
@@ -55,9 +56,9 @@ def solved_noise(
             if before and spent >= target:
                 raise ValueError(f"{spent_words} Ask for more, or start from random weights.")
             beside = (*before, *(((SampledGaussian(count_noise), counts),) if counts else ()))
-            noise = _proved(target, rate, steps, delta, beside, cost)
+            noise = _proved(target, step, steps, delta, beside, cost)
             if before and noise > batch_size:
-                least = cost([(SampledGaussian(batch_size, rate), steps), *beside], delta)
+                least = cost([(with_noise(step, float(batch_size)), steps), *beside], delta)
                 left = numbers.epsilon(numbers.down(target - spent))
                 raise ValueError(
                     f"{spent_words} For what is left, {left}, the noise of each step would be σ = {noise:.2g}, above "
@@ -67,38 +68,38 @@ def solved_noise(
                 )
         else:
             noise = solve(
-                "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
+                "noise_multiplier", target_epsilon=target, method=method, mechanism=step, steps=steps, delta=delta
             )
     except ValueError as problem:
         raise ValueError(f"Expected target_epsilon={target:.12g} to be reachable: {problem}") from None
     if noise == 0.0:
-        raise ValueError(no_noise_needed(delta, rate, steps))
+        raise ValueError(no_noise_needed(delta, getattr(step, "sample_rate", 1.0), steps))
     return noise
 
 
-def _cost(method: str) -> Callable[[Sequence[GaussianEvent], float], float]:
+def _cost(method: str) -> Callable[[Sequence[Event], float], float]:
     return lambda runs, delta: float(accountant(method).of_events(runs, delta).epsilon)
 
 
 def _proved(
     target: float,
-    rate: float,
+    step: Mechanism,
     steps: int,
     delta: float,
-    beside: tuple[GaussianEvent, ...],
-    cost: Callable[[Sequence[GaussianEvent], float], float],
+    beside: tuple[Event, ...],
+    cost: Callable[[Sequence[Event], float], float],
 ) -> float:
     alone = cost(beside, delta) if beside else 0.0
     if alone >= target:
-        mechanism, count = beside[-1]
+        counted, count = beside[-1]
         raise ValueError(
-            f"{count} private counts with noise {mechanism.noise_multiplier:g} cost {alone:.4g} "
+            f"{count} private counts with noise {getattr(counted, counted.noise):g} cost {alone:.4g} "
             f"{'by themselves' if len(beside) == 1 else 'with what was spent before'}. "
             "Give the counts more noise, or take them less often."
         )
 
     def gap(log_sigma: float) -> float:
-        spent = cost([(SampledGaussian(math.exp(log_sigma), rate), steps), *beside], delta)
+        spent = cost([(with_noise(step, math.exp(log_sigma)), steps), *beside], delta)
         return math.log(spent / target) if math.isfinite(spent) and spent > 0.0 else spent - target
 
     ends = bracket(gap, 0.0, 1.0, _MOST_LOG)

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpviz.accounting.methods import READINGS
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.runs.claims import has_gap
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.records import FINAL_KINDS, Event
 from dpviz.training.accounts.claims import was_planned
-from dpviz.training.accounts.live import LiveAccounts, decoded
+from dpviz.training.accounts.live import LiveAccounts, decoded, encoded
+from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import Poisson
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing, opening
 
@@ -102,12 +104,13 @@ class Recheck:
         recorded, first = data["epsilon"], data["first"]
         readings: dict[str, list[float]] = {}
         if accounts is not None:
-            expect(bool(data["mechanisms"]), "the mechanism of every private step")
-            for steps in _portions(decoded(data["mechanisms"]), data["distances"]):
-                for mechanism, distances in steps:
-                    accounts.step(mechanism, distances)
+            charged = []
+            for steps in _portions(self._mechanisms(accounts, data), data["distances"]):
+                charged += [mechanism for mechanism, distances in steps if accounts.step(mechanism, distances)]
                 for name, values in accounts.readings().items():
                     readings.setdefault(name, []).extend(values)
+            if accounts.settings.sampler != Poisson.key:
+                expect(encoded(charged) == data["mechanisms"], "the mechanism of every epoch at its first step")
         elif self.settings is not None:
             expect(not data["mechanisms"], "no mechanisms of a training without noise")
         if self.settings is not None:
@@ -116,6 +119,14 @@ class Recheck:
                 for step, (one, other) in enumerate(zip(values, right, strict=True), first):
                     self.compare(f"step {name}", f"ε, {READINGS[name]}, after step {step:,}", one, other)
         return readings
+
+    def _mechanisms(self, accounts: LiveAccounts, data: Mapping[str, Any]) -> list[Mechanism]:
+        """What each step of a stretch is one of the steps of; where an epoch is charged as one, as it was planned."""
+        planned = mechanism_at(accounts.settings, 1, accounts.examples)
+        if accounts.settings.sampler != Poisson.key:
+            return [planned] * data["count"]
+        expect(bool(data["mechanisms"]), "the mechanism of every private step")
+        return decoded(data["mechanisms"])
 
     def _count(self, accounts: LiveAccounts | None, data: Mapping[str, Any], step: int) -> dict[str, float]:
         if accounts is None:
@@ -182,10 +193,10 @@ def _gap(dispute: Dispute) -> float:
 
 
 def _portions(
-    mechanisms: Sequence[SampledGaussian], distances: Sequence[Sequence[float]] | None
-) -> Iterator[list[tuple[SampledGaussian, Sequence[float] | None]]]:
+    mechanisms: Sequence[Mechanism], distances: Sequence[Sequence[float]] | None
+) -> Iterator[list[tuple[Mechanism, Sequence[float] | None]]]:
     """Steps with their distances, so few at once that their readings fit into little memory."""
-    portion: list[tuple[SampledGaussian, Sequence[float] | None]] = []
+    portion: list[tuple[Mechanism, Sequence[float] | None]] = []
     held = 0
     each: Sequence[Sequence[float] | None] = distances or [None] * len(mechanisms)
     for mechanism, measured in zip(mechanisms, each, strict=True):

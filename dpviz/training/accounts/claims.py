@@ -15,17 +15,19 @@ import numpy as np
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive import filter
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.mechanisms import GaussianEvent, merge_events
+from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.accounts.counting import baseline, planned_counts
 from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
 from dpviz.training.accounts.origins import conditions_of_start, spent_before
 from dpviz.training.data.own.place import is_own
 from dpviz.training.events import DECLARED, PUBLIC_PERSONS, PUBLIC_SIZE
+from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import RunSettings
 
 RELEASED_NOTHING = "it has not released anything"
@@ -41,7 +43,8 @@ UNITS = {"example": "one example", "person": "one person with all their rows"}
 def assumptions(settings: RunSettings) -> tuple[str, ...]:
     """What every claim of a run with these settings rests on."""
     unit = UNITS[settings.unit].capitalize()
-    words = f"{unit} is added or removed; Poisson batches; Gaussian noise on the sum of clipped gradients."
+    drawn = SAMPLERS[settings.sampler].assumption
+    words = f"{unit} is added or removed; {drawn}; Gaussian noise on the sum of clipped gradients."
     return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 
@@ -67,14 +70,15 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         return _promised(settings, examples)
     planned = everything_planned(settings, examples)
     counts = planned_counts(settings.with_(steps=settings.last_step), examples)
-    steps = sum(count for _, count in planned) - counts
+    steps = settings.last_step if settings.sampler != Poisson.key else sum(count for _, count in planned) - counts
     runs = merge_events((*spent_before(settings), *planned))
     candidates: list[Claim] = []
     success = None  # accuracy of the best attack at even odds, not known where several mechanisms are mixed
     if len(runs) == 1:
         ((step, number),) = runs
-        sigma, rate = step.noise_multiplier, step.sample_rate
-        success = best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=number).upper
+        if isinstance(step, SampledGaussian):
+            sigma, rate = step.noise_multiplier, step.sample_rate
+            success = best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=number).upper
 
     def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
         if math.isfinite(epsilon):
@@ -89,8 +93,9 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
         offer(Tight.name, float(interval.upper), float(interval.lower), success)
-    offer(Renyi.name, float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
-    offer(Moments.name, float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
+    for accountant in (renyi_accountant(settings, examples), for_steps(Moments(), settings, examples)):
+        if not any(accountant.supports(mechanism) for mechanism, _ in runs):
+            offer(accountant.name, float(accountant.of_events(runs, settings.delta).epsilon))
     if settings.filter_epsilon is not None:
         # Its refusal, too, is decided ahead.
         offer(filter.NAME, settings.filter_epsilon)
@@ -137,6 +142,15 @@ def large_delta(delta: float, examples: int) -> str:
 
 
 @remembered
+def odometer_reading(events: tuple[Event, ...], delta: float) -> float:
+    """The odometer's ε of everything that was charged: 0 for nothing, ∞ where it does not know a mechanism."""
+    accountant = OdometerAccountant()
+    if any(accountant.supports(mechanism) for mechanism, _ in events):
+        return math.inf
+    return float(accountant.of_events(events, delta).epsilon) if events else 0.0
+
+
+@remembered
 def epsilon_before(settings: RunSettings) -> float:
     """What earlier runs may have spent on the same data, at this run's δ; 0 where there is none."""
     earlier = spent_before(settings)
@@ -145,7 +159,7 @@ def epsilon_before(settings: RunSettings) -> float:
     return float(tight_epsilon_of_events(earlier, settings.delta).upper) if earlier else 0.0
 
 
-def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
+def everything_planned(settings: RunSettings, examples: int) -> tuple[Event, ...]:
     """This run's steps and private counts up to the last step that may come, equal ones together.
 
     Where all steps are equal a budget ends them at a step that is known ahead, too.
@@ -158,12 +172,12 @@ def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEv
     return runs
 
 
-def was_planned(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> bool:
+def was_planned(charged: Sequence[Event], settings: RunSettings, examples: int) -> bool:
     """Whether nothing was charged that the plan does not hold, or that does not fit the budget, if there is one."""
     return not _not_kept(charged, settings, examples)
 
 
-def _not_kept(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> str:
+def _not_kept(charged: Sequence[Event], settings: RunSettings, examples: int) -> str:
     """Why what was charged is not covered by what is claimed ahead; empty where it is."""
     runs = merge_events(charged)
     if settings.adaptive or settings.filter_epsilon is not None:
@@ -186,7 +200,7 @@ def claim_at(
     settings: RunSettings,
     examples: int,
     *,
-    charged: Sequence[GaussianEvent] | None,
+    charged: Sequence[Event] | None,
     odometer: float,
     step: int,
     reason: str = "",

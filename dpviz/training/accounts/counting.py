@@ -6,9 +6,10 @@ from typing import Any
 
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.adaptive.policies import POLICIES, Policy, Released, Setting
-from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.plan import planned_events
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.samplers import steps_per_epoch
+from dpviz.training.settings import RunSettings
 from dpviz.training.words import words
 
 
@@ -32,7 +33,7 @@ def planned_counts(settings: RunSettings, examples: int) -> int:
     return epochs // every if every else 0
 
 
-def baseline(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
+def baseline(settings: RunSettings, examples: int) -> tuple[Event, ...]:
     """All T steps and their private counts, if no policy changes anything."""
     counts = planned_counts(settings, examples)
     return merge_events(

@@ -19,7 +19,8 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-from dpviz.mechanisms import GaussianEvent, merge_events
+from dpviz.mechanisms import Event, merge_events
+from dpviz.training.samplers import stored
 from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin
 
 Tensor = torch.Tensor
@@ -64,7 +65,7 @@ class _Spent:
     unit: str = "example"
     trainings: int = 0
     demonstrations: int = 0
-    mechanisms: tuple[GaussianEvent, ...] = ()
+    mechanisms: tuple[Event, ...] = ()
 
 
 _ledger: list[_Spent] = []
@@ -82,7 +83,7 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
     for unit in dict.fromkeys(spent.unit for spent in same):
         alike = [spent for spent in same if spent.unit == unit]
         events = merge_events(event for spent in alike for event in spent.mechanisms)
-        plans = tuple((mechanism.noise_multiplier, mechanism.sample_rate, count) for mechanism, count in events)
+        plans = tuple(tuple(stored(mechanism, count)) for mechanism, count in events)
         if trainings := sum(spent.trainings for spent in alike):
             name, run = _counted(trainings, "training"), OTHER_DATA if disjoint else SAME_DATA
             origins.append(Origin(run=run, name=name, data=OWN_DATA, mechanisms=plans, unit=unit))
@@ -93,7 +94,7 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
 
 
 def charge(
-    data: DataIdentity, plan: GaussianEvent, *, unit: str, replayable: bool = False, disjoint: bool = False
+    data: DataIdentity, plan: Event, *, unit: str, replayable: bool = False, disjoint: bool = False
 ) -> tuple[Origin, ...]:
     """Notes that a training with this plan begins, `replayable` for a demonstration; `earlier` as it was before."""
     with _charging:

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +24,19 @@ from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_f
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.methods import LIVE
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
-from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
+from dpviz.mechanisms import Event, History, Mechanism, SampledGaussian
 from dpviz.training.accounts.bayesian import BayesianAccount
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import read, steps_of, stored
 from dpviz.training.settings import RunSettings
 
 # Orders where every step has another σ: those of the Langevin page, so that both say the same.
@@ -55,8 +59,7 @@ def check_run(settings: RunSettings, examples: int) -> None:
     mechanism, budget = mechanism_at(settings, 1, examples), budget_filter(settings, examples)
     if not budget.allows(mechanism):
         raise ValueError(
-            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: noise multiplier "
-            f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "
+            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: {mechanism.text} at "
             f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
         )
 
@@ -131,16 +134,19 @@ def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: i
     The excess over the accountant itself is below 1e-4 of ε.
     """
     nodes = METHODS[settings.method].nodes(settings)
-    sigmas = frozenset(mechanism_at(settings, step, examples).noise_multiplier for step in nodes)
+    runs = (mechanism_at(settings, step, examples) for step in nodes)
+    sigmas = frozenset(each.noise_multiplier for each in runs if isinstance(each, SampledGaussian))
     return replace(accountant, nodes=sigmas)
 
 
 def live_accountants(settings: RunSettings, examples: int) -> dict[str, AdditiveAccountant]:
-    """Every accountant that is read after each step, by name."""
-    return {
+    """Every accountant that is read after each step and knows it, by name."""
+    accountants = {
         each.name: renyi_accountant(settings, examples) if each is Renyi else for_steps(each(), settings, examples)
         for each in LIVE
     }
+    runs = (mechanism_at(settings, 1, examples), *(mechanism for mechanism, _ in spent_before(settings)))
+    return {name: each for name, each in accountants.items() if not any(map(each.supports, runs))}
 
 
 class Trajectory:
@@ -193,12 +199,30 @@ class Trajectory:
         return totals
 
 
+class TightTrajectory:
+    """The tight accountant along a run that no other one knows, whose account goes by the epoch: some ms each."""
+
+    def __init__(self, delta: float) -> None:
+        self._delta = delta
+        self._events: dict[Mechanism, int] = {}
+
+    def begin(self, mechanism: Mechanism, count: int) -> float:
+        """As `Trajectory.begin`."""
+        self._events[mechanism] = self._events.get(mechanism, 0) + count
+        return float(tight_epsilon_of_events(tuple(self._events.items()), self._delta).upper)
+
+    def read(self, charges: Sequence[Mechanism]) -> Array:
+        """ε after each further charge, (n,)."""
+        return np.array([self.begin(mechanism, 1) for mechanism in charges])
+
+
 class LiveAccounts:
     """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
 
     Every reading begins with what earlier runs may have spent on the same data (`origins`); `events` are its own.
 
     Attributes:
+        taken: Training steps.
         budget: The filter; None without a budget, which an adaptive run always has (`promised`).
         bayesian: The Bayesian account, None if it was not asked for.
     """
@@ -206,7 +230,9 @@ class LiveAccounts:
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
         self.settings, self.delta = settings, settings.delta
         live = live_accountants(settings, examples)
-        self._trajectories = {name: Trajectory(accountant, settings.delta) for name, accountant in live.items()}
+        self._trajectories: dict[str, Trajectory | TightTrajectory] = {
+            name: Trajectory(accountant, settings.delta) for name, accountant in live.items()
+        } or {Tight.name: TightTrajectory(settings.delta)}
         limited = settings.adaptive or settings.filter_epsilon is not None
         self.budget = budget_filter(settings, examples) if limited else None
         self.bayesian, self._ceiling = None, ""
@@ -225,20 +251,22 @@ class LiveAccounts:
                     ceiling = renyi_accountant(settings, examples)
                     self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
         self.examples = examples
-        self._history: History[SampledGaussian] = History()
-        self._noted: list[SampledGaussian] = []  # charged, not yet added up
-        self._steps: list[int] = []  # which of them are training steps
+        self._history: History[Mechanism] = History()
+        self._noted: list[Mechanism] = []  # charged, not yet added up
+        self._steps: list[int] = []  # for each training step, how many of them were charged by then
+        self._covered = 0  # coming training steps that are charged already, with their epoch
+        self.taken = 0
         self._now = dict.fromkeys(self._trajectories, 0.0)
         for mechanism, count in spent_before(settings):
             for name, trajectory in self._trajectories.items():
-                self._now[name] = trajectory.begin(mechanism, count)
+                self._now[name] = trajectory.begin(mechanism, count)  # type: ignore[arg-type]
         self._read: dict[str, list[float]] = {name: [] for name in self._trajectories}
 
-    def allows(self, mechanism: SampledGaussian, count: int = 1) -> bool:
+    def allows(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Whether the budget has room; always without one."""
         return self.budget is None or self.budget.allows(mechanism, count)
 
-    def reserve(self, mechanism: SampledGaussian) -> None:
+    def reserve(self, mechanism: Mechanism) -> None:
         """Take one mechanism from the budget, before it runs.
 
         Raises:
@@ -247,12 +275,24 @@ class LiveAccounts:
         if self.budget is not None:
             self.budget.spend(mechanism)
 
-    def step(self, mechanism: SampledGaussian, distances: npt.ArrayLike | None) -> None:
-        """A training step that ran, with its pair distances if Bayesian accounting is on."""
-        self._charge(mechanism)
-        if self.bayesian is not None:
-            self.bayesian.charge(mechanism, () if distances is None else distances)
-        self._steps.append(len(self._noted) - 1)
+    def step(self, mechanism: Mechanism, distances: npt.ArrayLike | None) -> bool:
+        """A training step that ran, with its pair distances if Bayesian accounting is on.
+
+        Returns:
+            Whether it was charged: of an epoch that is charged as one, only the first step is.
+        """
+        charged = self._covered == 0
+        if charged:
+            self._charge(mechanism)
+            self._covered = steps_of(mechanism)
+            if self.bayesian is not None:
+                assert isinstance(mechanism, SampledGaussian)  # as `RunSettings.check` sees to
+                self.bayesian.charge(mechanism, () if distances is None else distances)
+        elif self._history.events[-1][0] != mechanism:
+            raise ValueError(f"Expected the epoch of {self._history.events[-1][0].text} to go on, found {mechanism}.")
+        self._covered, self.taken = self._covered - 1, self.taken + 1
+        self._steps.append(len(self._noted))
+        return charged
 
     def count(self, mechanism: SampledGaussian) -> None:
         """A private count that was taken."""
@@ -260,17 +300,12 @@ class LiveAccounts:
         if self.bayesian is not None:
             self.bayesian.charge_certain(mechanism)
 
-    def _charge(self, mechanism: SampledGaussian) -> None:
+    def _charge(self, mechanism: Mechanism) -> None:
         self._noted.append(mechanism)
         self._history.add(mechanism)
 
     @property
-    def charges(self) -> int:
-        """How many mechanisms were charged, counts included."""
-        return self._history.steps
-
-    @property
-    def events(self) -> tuple[GaussianEvent, ...]:
+    def events(self) -> tuple[Event, ...]:
         """Everything charged, in order, equal neighbours merged."""
         return self._history.events
 
@@ -325,10 +360,8 @@ class LiveAccounts:
         return readings
 
     def _add_up(self) -> None:
-        if not self._noted:
-            return
         for name, trajectory in self._trajectories.items():
-            epsilons = trajectory.read(self._noted).tolist()
+            epsilons = [self._now[name], *trajectory.read(self._noted).tolist()]  # type: ignore[arg-type]
             self._now[name] = epsilons[-1]
             self._read[name].extend(epsilons[at] for at in self._steps)
         self._noted, self._steps = [], []
@@ -338,15 +371,15 @@ def _rounded(epsilon: float) -> str:
     return f"{rounded_up(epsilon, 3):.3g}"
 
 
-def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
-    """[[σ, q, count], …]: equal neighbours merged, in order."""
+def encoded(mechanisms: Iterable[Mechanism]) -> list[list[Any]]:
+    """[[σ, q, count], …] (`samplers.stored`): equal neighbours merged, in order."""
     return encoded_events([(mechanism, len(list(same))) for mechanism, same in itertools.groupby(mechanisms)])
 
 
-def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:
-    return [[mechanism.noise_multiplier, mechanism.sample_rate, count] for mechanism, count in events]
+def encoded_events(events: Sequence[Event]) -> list[list[Any]]:
+    return [stored(mechanism, count) for mechanism, count in events]
 
 
-def decoded(stored: Iterable[Sequence[float]]) -> list[SampledGaussian]:
+def decoded(events: Iterable[Sequence[Any]]) -> list[Mechanism]:
     """The mechanisms of `encoded`, one by one."""
-    return [SampledGaussian(sigma, rate) for sigma, rate, count in stored for _ in range(int(count))]
+    return [mechanism for mechanism, count in map(read, events) for _ in range(count)]

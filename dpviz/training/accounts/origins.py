@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from dpviz.accounting.claims import rounded_up
-from dpviz.mechanisms import GaussianEvent, merge_events
+from dpviz.mechanisms import Event, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
 from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin, RunValues
@@ -36,7 +36,7 @@ def _of_start(settings: RunValues) -> tuple[Origin, ...]:
     return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA))
 
 
-def spent_before(settings: RunValues) -> tuple[GaussianEvent, ...]:
+def spent_before(settings: RunValues) -> tuple[Event, ...]:
     """What the earlier runs may have spent on this run's data, equal mechanisms together."""
     return merge_events(event for origin in on_the_same(settings) for event in origin.events)
 
@@ -70,7 +70,7 @@ def check_origins(settings: RunValues) -> None:
     for origin in earlier:
         broken = {
             "data_of_origin": origin.data not in DATA_SETS and not is_own(origin.data),
-            "counts_of_origin": not all(count >= 1 for _, _, count in origin.mechanisms),
+            "counts_of_origin": not all(one[-1] >= 1 for one in origin.mechanisms),
             "spent_of_origin": not origin.unbounded and not origin.mechanisms and not origin.demonstrations,
             "epsilon_of_origin": origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf,
             "delta_of_origin": not 0.0 < origin.delta < 1.0,

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dpviz import _validate
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism
+from dpviz.training.samplers import SAMPLERS
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
     from dpviz.training.engine.per_example import PerExample
-    from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.sampling import Batch
     from dpviz.training.values import RunValues
 
 
@@ -25,7 +26,8 @@ class Info(NamedTuple):
     """What one step did. Tensors stay on the device: reading them is left to whoever wants to wait.
 
     Attributes:
-        mechanism: What the step released, from its own noise and batch; None if it is not private.
+        mechanism: What the step released, or is one of the steps of, from its own noise and batch; None if it is not
+            private, or where its epoch is charged already.
         batch_size, expected: Real and expected number of examples.
         losses: Of each example, (b,); padding beyond `batch_size`.
         norms: Gradient norms, (b,), likewise; None where they are not known.
@@ -34,7 +36,7 @@ class Info(NamedTuple):
         signal, noise: Lengths of the sum before the noise and of the noise on the sum; None unless asked for.
     """
 
-    mechanism: SampledGaussian | None
+    mechanism: Mechanism | None
     batch_size: int
     expected: float
     losses: Tensor
@@ -114,9 +116,12 @@ class Method(ABC):
         return settings.learning_rate * (1.0 - done * (1.0 - settings.learning_rate_end))
 
     @classmethod
-    def mechanism(cls, settings: RunValues, step: int, examples: int) -> SampledGaussian | None:
-        """What `step` releases of N examples; None for a method without privacy."""
-        return SampledGaussian(settings.noise_multiplier, settings.sample_rate(examples))
+    def mechanism(cls, settings: RunValues, step: int, examples: int) -> Mechanism | None:
+        """What `step` of N examples releases, or is one of the steps of; None for a method without privacy."""
+        batch_size = settings.batch_size
+        settings.sample_rate(examples)  # refuses a batch that is larger than the data
+        sampler = SAMPLERS[settings.sampler]
+        return sampler.mechanism(settings.noise_multiplier, examples=examples, batch_size=batch_size)
 
     @classmethod
     def nodes(cls, settings: RunValues) -> tuple[int, ...]:
@@ -146,7 +151,7 @@ class Method(ABC):
         return self.settings.optimiser == "adam"
 
     @abstractmethod
-    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         """One step on one batch, which may be empty: the noise is added and counted all the same."""
 
     def draws(self) -> Iterator[None]:
@@ -157,7 +162,7 @@ class Method(ABC):
         """What a run leaves behind: "parameters" of the model's own network, and what else is known of them."""
         return {"parameters": parameters}
 
-    def clipped_sum(self, batch: PoissonBatch) -> Gradient:
+    def clipped_sum(self, batch: Batch) -> Gradient:
         """Σ clipped g_i: one example, or one person with all their rows, changes it by at most C."""
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None
@@ -171,7 +176,7 @@ class Method(ABC):
 
     def report(
         self,
-        batch: PoissonBatch,
+        batch: Batch,
         clipped: Gradient,
         noise: Tensor,
         *,
@@ -181,7 +186,7 @@ class Method(ABC):
     ) -> Info:
         """What a step with noise multiplier `sigma` did; asked before `noise`, times `scale`, is on the sum."""
         return Info(
-            mechanism=SampledGaussian(sigma, batch.sample_rate),
+            mechanism=batch.mechanism(sigma),
             batch_size=batch.size,
             expected=batch.expected,
             losses=clipped.losses,

@@ -23,7 +23,7 @@ class DpAdam(DpSgd):
 
     key, label = "dp_adam", "DP-Adam, bias-corrected"
     words = "DP-Adam subtracts the noise's share from Adam's second moment."
-    reads = Method.reads | {"views", "unit"}
+    reads = Method.reads | {"views", "unit", "sampler"}
     usual: ClassVar = {"learning_rate": 0.003}
 
     def adam(self) -> bool:

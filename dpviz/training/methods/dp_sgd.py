@@ -9,7 +9,7 @@ from dpviz.training.methods.base import Info, Method, State
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.sampling import Batch
     from dpviz.training.values import RunValues
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # β₁, β₂ and ε of Adam
@@ -35,9 +35,9 @@ class DpSgd(Method):
 
     key, label = "dp_sgd", "DP-SGD"
     words = "DP-SGD clips each example's gradient and adds noise."
-    reads = Method.reads | {"optimiser", "momentum", "views", "unit"}
+    reads = Method.reads | {"optimiser", "momentum", "views", "unit", "sampler"}
 
-    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         clipped = self.clipped_sum(batch)
         noise = self.noise_like(clipped.total, state.noise_multiplier * self.settings.max_grad_norm)
         step_size = self.learning_rate(self.settings, state.step + 1)

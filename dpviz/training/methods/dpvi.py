@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dpviz.training.networks.variational import Variational
-    from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.sampling import Batch
 
 PREDICTIONS = 16  # draws whose predictions an evaluation averages
 _SEED = 1610  # of those draws, so that two evaluations differ by the posterior alone
@@ -52,7 +52,7 @@ class Dpvi(DpSgd):
         self.variational.draw.zero_()
         return super().init(parameters)
 
-    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         self.variational.draw.normal_(generator=self.generator)
         try:
             return super().step(state, batch)

@@ -29,7 +29,7 @@ from dpviz.training.methods.base import Info, Method, State
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.sampling import Batch
     from dpviz.training.values import RunValues
 
 
@@ -63,7 +63,7 @@ class _Langevin(Method):
     def nodes(cls, settings: RunValues) -> tuple[int, ...]:
         return node_steps(settings.step_exponent) if settings.step_exponent > 0.0 else ()
 
-    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         size = self.learning_rate(self.settings, state.step + 1)
         std = self.noise_std(self.settings, size, self.examples)
         clipped = self.clipped_sum(batch)

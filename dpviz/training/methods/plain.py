@@ -8,7 +8,7 @@ from dpviz.training.methods.base import Info, Method, State
 from dpviz.training.methods.dp_sgd import descend
 
 if TYPE_CHECKING:
-    from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.sampling import Batch
     from dpviz.training.values import RunValues
 
 
@@ -24,7 +24,7 @@ class PlainSgd(Method):
     def mechanism(cls, settings: RunValues, step: int, examples: int) -> None:
         return None
 
-    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         import torch  # not above: pages read this file
 
         size = self.learning_rate(self.settings, state.step + 1)

@@ -17,7 +17,7 @@ import numpy as np
 from dpviz._remember import MEMORY
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import training
-from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import TightBand
@@ -149,9 +149,7 @@ _watched: OrderedDict[tuple[str, int], _Watched] = OrderedDict()
 _lock = threading.Lock()
 
 
-def tight_so_far(
-    view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...] = ()
-) -> TightBand | None:
+def tight_so_far(view: RunView, delta: float, count_noise: float, before: tuple[Event, ...] = ()) -> TightBand | None:
     """The interval at the steps that were looked at so far, with what was spent `before`; asks for the next look."""
     steps = view.steps.get("step", np.empty(0))
     if not steps.size or "noise_multiplier" not in view.steps or np.isnan(view.steps["noise_multiplier"]).any():
@@ -205,7 +203,7 @@ def _due(watched: _Watched, last: int, over: bool) -> list[int]:
 
 
 def look(
-    marks: list[int], view: RunView, count_noise: float, delta: float, before: tuple[GaussianEvent, ...]
+    marks: list[int], view: RunView, count_noise: float, delta: float, before: tuple[Event, ...]
 ) -> tuple[Points, float]:
     """The interval at each mark, and the seconds that it took."""
     began = time.monotonic()
@@ -224,12 +222,12 @@ def look(
     return points, time.monotonic() - began
 
 
-def charged(mark: int, view: RunView, count_noise: float) -> tuple[GaussianEvent, ...]:
+def charged(mark: int, view: RunView, count_noise: float) -> tuple[Event, ...]:
     """Everything charged up to step `mark`: the steps, and private counts taken by then."""
     done = view.steps["step"] <= mark
     charges = np.stack([view.steps["noise_multiplier"][done], view.steps["sample_rate"][done]])
     pairs, times = np.unique(charges, axis=1, return_counts=True)
-    runs: list[GaussianEvent] = [
+    runs: list[Event] = [
         (SampledGaussian(float(s), float(q)), int(n)) for s, q, n in zip(pairs[0], pairs[1], times, strict=True)
     ]
     counts = int(np.count_nonzero(view.counts.get("step", np.empty(0)) <= mark))

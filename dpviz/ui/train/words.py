@@ -26,6 +26,7 @@ from dpviz.training.accounts.origins import beside, conditions_of_start
 from dpviz.training.data.own.place import data_of, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
+from dpviz.training.samplers import SAMPLERS
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import below_majority
 from dpviz.ui.runs.fields import STATE_WORDS
@@ -185,6 +186,7 @@ def _of_settings(look: Look) -> dict[str, Any]:
     count = data.parameters.get(settings.model) if settings.trained == RunSettings.trained else None
     return {
         "example": data.example,
+        "sampler": SAMPLERS[settings.sampler].label,
         "own_data": is_own(settings.data),
         "data": data.title,
         "method": METHODS[settings.method].label,

@@ -1,0 +1,161 @@
+"""How a run's batches are drawn, and what that makes of its steps: SAMPLERS, in the order in which pages offer them.
+
+Every draw comes from the run's own stream of batches (`randomness`), so a partition is as secret as Poisson's coins; a
+loader's own order or seed is never used. A sampler whose account goes by the epoch is charged a whole epoch at its
+first step: a run that stops inside one has paid for it.
+
+>>> Allocation.mechanism(1.1, examples=1000, batch_size=100)
+RandomAllocation(noise_multiplier=1.1, batches=10)
+>>> stored(Allocation.mechanism(1.1, examples=1000, batch_size=100), 15)
+['allocation', 1.1, 10, 15]
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.mechanisms import Event, Mechanism, RandomAllocation, SampledGaussian
+
+Index = npt.NDArray[np.int64]
+
+
+def steps_per_epoch(examples: int, batch_size: int) -> int:
+    """As many steps as expected batches fit into the data, rounded up."""
+    return max(1, math.ceil(examples / batch_size))
+
+
+def steps_of(mechanism: Mechanism) -> int:
+    """Training steps that one step of its account covers: one, or all batches of an epoch."""
+    return int(mechanism.batches) if isinstance(mechanism, RandomAllocation) else 1
+
+
+def charges(mechanism: Mechanism, steps: int) -> int:
+    """Steps of the account that `steps` training steps have begun."""
+    return math.ceil(steps / steps_of(mechanism))
+
+
+def poisson_indices(random: np.random.Generator, examples: int, sample_rate: float) -> Index:
+    """Which of `examples` joined, in random order.
+
+    The size is drawn from Binomial(N, q) and then a uniform subset of that size in uniform order: exactly the same
+    distribution as N coins, at the cost of the batch. In that order consecutive examples are disjoint random pairs.
+    """
+    size = int(random.binomial(examples, sample_rate))
+    return random.choice(examples, size, replace=False).astype(np.int64)
+
+
+class Sampler(ABC):
+    """Draws the batches of one run.
+
+    Class attributes say what pages and accounts ask before it:
+        key, label, words: Its name in settings; on pages; a sentence for the form.
+        assumption: What a claim rests on, to follow "…;".
+
+    Args:
+        random: Where the draws come from.
+        examples: N, what is drawn from.
+    """
+
+    key: ClassVar[str]
+    label: ClassVar[str]
+    words: ClassVar[str]
+    assumption: ClassVar[str]
+
+    def __init__(self, random: np.random.Generator, examples: int) -> None:
+        self._random, self._examples = random, examples
+
+    @staticmethod
+    @abstractmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> Mechanism:
+        """What one step of its account is: a training step, or an epoch (`steps_of`)."""
+
+    @abstractmethod
+    def draw(self, batch_size: int) -> Index:
+        """Who is in the next batch of `batch_size` expected examples, in random order; may be nobody."""
+
+
+class Poisson(Sampler):
+    """Every example joins independently with probability q."""
+
+    key, label = "poisson", "Poisson"
+    words = "Poisson: each one joins each step with probability q = batch ÷ N, independently."
+    assumption = "Poisson batches"
+
+    @staticmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> SampledGaussian:
+        return SampledGaussian(noise_multiplier, batch_size / examples)
+
+    def draw(self, batch_size: int) -> Index:
+        return poisson_indices(self._random, self._examples, batch_size / self._examples)
+
+
+class _Epochs(Sampler):
+    """Deals the examples of an epoch to its batches, at its first step."""
+
+    def __init__(self, random: np.random.Generator, examples: int) -> None:
+        super().__init__(random, examples)
+        self._left: list[Index] = []
+
+    def draw(self, batch_size: int) -> Index:
+        if not self._left:
+            self._left = self._dealt(steps_per_epoch(self._examples, batch_size))
+        return self._left.pop(0)
+
+    @abstractmethod
+    def _dealt(self, batches: int) -> list[Index]:
+        """The batches of one epoch."""
+
+
+class Allocation(_Epochs):
+    """Every epoch each example joins one of its batches, drawn uniformly and independently."""
+
+    key, label = "allocation", "random allocation"
+    words = "Random allocation: in every epoch each one joins one batch, drawn uniformly and independently."
+    assumption = "each joins one random batch an epoch, independently"
+
+    @staticmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> RandomAllocation:
+        return RandomAllocation(noise_multiplier, steps_per_epoch(examples, batch_size))
+
+    def _dealt(self, batches: int) -> list[Index]:
+        bins = self._random.integers(batches, size=self._examples)
+        order = self._random.permutation(self._examples)
+        return [order[bins[order] == batch] for batch in range(batches)]
+
+
+SAMPLERS: dict[str, type[Sampler]] = {each.key: each for each in (Poisson, Allocation)}
+
+
+# Mechanisms in records: [σ, q, times] of sampled Gaussian steps, [kind, parameters …, times] of all others, so that who
+# knows only the first kind cannot take the others for it.
+
+_KINDS = {kind.kind: kind for kind in (RandomAllocation,)}
+
+
+def stored(mechanism: Mechanism, count: int) -> list[Any]:
+    """A mechanism and how many times it ran, as JSON values."""
+    if isinstance(mechanism, SampledGaussian):
+        return [mechanism.noise_multiplier, mechanism.sample_rate, count]
+    return [mechanism.kind, *(getattr(mechanism, name) for name in mechanism.parameters()), count]
+
+
+def read(values: Sequence[Any]) -> Event:
+    """From `stored`.
+
+    Raises:
+        ValueError: for what is no mechanism.
+    """
+    *first, count = values
+    if int(count) != count:
+        raise ValueError(f"Expected a whole number of times, found {count!r}.")
+    if not isinstance(first[0], str):
+        return SampledGaussian(*map(float, first)), int(count)
+    if first[0] not in _KINDS or len(first) != 1 + len(_KINDS[first[0]].parameters()):
+        raise ValueError(f"Expected a mechanism of {', '.join(_KINDS)}, found {first!r:.80}.")
+    return _KINDS[first[0]](*first[1:]), int(count)
