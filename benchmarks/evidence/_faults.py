@@ -239,9 +239,9 @@ FAULTS = (
     ),
     Fault(
         "examples join batches twice as often as charged",
-        "dpviz/training/sampling.py",
-        "chosen = poisson_indices(self._random, self._units, rate)",
-        "chosen = poisson_indices(self._random, self._units, min(2.0 * rate, 1.0))",
+        "dpviz/training/samplers.py",
+        "poisson_indices(self._random, self._examples, batch_size / self._examples)",
+        "poisson_indices(self._random, self._examples, min(2.0 * batch_size / self._examples, 1.0))",
         "tests/training/test_sampling.py::test_batches_are_as_likely_as_the_rate_they_report",
     ),
     Fault(
@@ -408,8 +408,8 @@ FAULTS = (
     Fault(
         "batches contain the first example instead of the last",
         "dpviz/training/sampling.py",
-        "        chosen = poisson_indices(self._random, self._units, rate)\n",
-        "        chosen = poisson_indices(self._random, self._units, rate) % (self._units - 1)\n",
+        "        chosen = self._sampler.draw(batch_size)\n",
+        "        chosen = self._sampler.draw(batch_size) % (self._units - 1)\n",
         "tests/training/test_sampling.py::test_edges_of_the_rate",
     ),
     Fault(
@@ -765,8 +765,8 @@ FAULTS = (
     Fault(
         "the odometer of an early end forgets earlier runs",
         "dpviz/runs/claims.py",
-        "everything = (*spent_before(settings), *charged)",
-        "everything = charged",
+        "odometer_reading((*spent_before(settings), *charged), settings.delta)",
+        "odometer_reading(charged, settings.delta)",
         "tests/runs/test_claims.py::test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent",
     ),
     Fault(
@@ -891,8 +891,8 @@ FAULTS = (
     Fault(
         "a step reports a smaller sampling rate",
         "dpviz/training/sampling.py",
-        "rate = batch_size / self._units",
-        "rate = batch_size / (self._units + 50)",
+        "return float(batch_size), batch_size / examples, None",
+        "return float(batch_size), batch_size / (examples + 50), None",
         "tests/training/test_sampling.py::test_edges_of_the_rate",
     ),
     Fault(
@@ -971,5 +971,47 @@ FAULTS = (
         "if origin.unit != settings.unit and",
         "if False and",
         "tests/training/test_persons.py::test_costs_of_different_units_are_not_added_up",
+    ),
+    Fault(
+        "an epoch is charged at its end",
+        "dpviz/training/samplers.py",
+        "math.ceil(steps / steps_of(mechanism))",
+        "steps // steps_of(mechanism)",
+        "tests/training/test_samplers.py::test_the_claim_is_the_mechanism_s",
+    ),
+    Fault(
+        "every epoch has the batches of the first",
+        "dpviz/training/samplers.py",
+        "        return self._left.pop(0)\n",
+        "        self._left.append(self._left.pop(0))\n        return self._left[-1]\n",
+        "tests/training/test_samplers.py::test_each_example_joins_one_batch_of_an_epoch_drawn_uniformly_and_independently",
+    ),
+    Fault(
+        "random allocation deals batches of one size",
+        "dpviz/training/samplers.py",
+        "bins = self._random.integers(batches, size=self._examples)",
+        "bins = self._random.permutation(self._examples) % batches",
+        "tests/training/test_samplers.py::test_each_example_joins_one_batch_of_an_epoch_drawn_uniformly_and_independently",
+    ),
+    Fault(
+        "an allocated batch is reported as a Poisson batch",
+        "dpviz/training/sampling.py",
+        "        if self.whole is None:\n",
+        "        if True:\n",
+        "tests/training/test_samplers.py::test_a_program_s_training_draws_as_it_says",
+    ),
+    Fault(
+        "a later step of an epoch is believed whatever it released",
+        "dpviz/training/accounts/live.py",
+        "elif self._history.events[-1][0] != mechanism:",
+        "elif False:",
+        "tests/training/test_samplers.py::test_the_accounts_refuse_another_mechanism_inside_an_epoch",
+    ),
+    Fault(
+        "an import believes a record that leaves an epoch out",
+        "dpviz/runs/exchange/recheck.py",
+        "            if accounts.settings.sampler != Poisson.key:\n",
+        "            if False:\n",
+        "tests/training/test_samplers.py::test_a_record_is_checked_anew_and_a_forgotten_epoch_is_seen",
     ),
 )

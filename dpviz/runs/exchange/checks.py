@@ -195,14 +195,22 @@ _FORMAT = tomllib.loads((Path(__file__).parent / "format.toml").read_text(encodi
 MOST: Mapping[str, int] = _FORMAT["limits"]
 
 
+def _charge(what: str, value: Any) -> list[Any]:
+    """A mechanism and how many times it ran (`samplers.stored`)."""
+    by_kind = isinstance(value, list) and value and isinstance(value[0], str)
+    charge: list[Any] = (_spent_by_kind if by_kind else checked("mechanism"))(what, value)
+    return charge
+
+
 def _spent(what: str, value: Any) -> list[Any]:
     """A mechanism of steps that were made."""
-    if isinstance(value, list) and value and isinstance(value[0], str):
-        return _spent_by_kind(what, value)
-    sigma, rate, times = checked("mechanism")(what, value)
+    charge = _charge(what, value)
+    if isinstance(charge[0], str):
+        return charge
+    sigma, rate, times = charge
     possible = 1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1
     expect(possible, f"{what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times")
-    return [sigma, rate, times]
+    return charge
 
 
 def _spent_by_kind(what: str, value: list[Any]) -> list[Any]:
@@ -247,6 +255,7 @@ def checked(name: str) -> Check:
         "flag": flag,
         "state": one_of(STATES),
         "spent": _spent,
+        "charge": _charge,
         "counted": _counted,
         "settings": settings_of_file,
     }
@@ -301,7 +310,8 @@ def _small_enough(settings: RunSettings) -> None:
     before = [one for origin in settings.origins for one in origin.mechanisms]
     expect(
         len(before) <= MOST["mechanisms"]
-        and all(_spent("an origin", list(one))[-1] <= MOST["planned"] for one in before),
+        and all(one[-1] <= MOST["planned"] for one in before)
+        and all(1e-6 <= one[0] <= 1e12 and one[1] <= 1.0 for one in before if not isinstance(one[0], str)),
         f"origins with at most {MOST['mechanisms']} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
         f"at most {MOST['planned']:,} times each",
     )

@@ -36,7 +36,7 @@ from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
-from dpviz.training.samplers import read, steps_of, stored
+from dpviz.training.samplers import Poisson, read, steps_of, stored
 from dpviz.training.settings import RunSettings
 
 # Orders where every step has another σ: those of the Langevin page, so that both say the same.
@@ -145,7 +145,9 @@ def live_accountants(settings: RunSettings, examples: int) -> dict[str, Additive
         each.name: renyi_accountant(settings, examples) if each is Renyi else for_steps(each(), settings, examples)
         for each in LIVE
     }
-    runs = (mechanism_at(settings, 1, examples), *(mechanism for mechanism, _ in spent_before(settings)))
+    runs = [mechanism for mechanism, _ in spent_before(settings)]
+    if settings.sampler != Poisson.key:
+        runs.append(mechanism_at(settings, 1, examples))
     return {name: each for name, each in accountants.items() if not any(map(each.supports, runs))}
 
 
