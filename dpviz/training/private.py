@@ -109,8 +109,9 @@ class PrivateTraining(Iterator[Step]):
         persons: Whose each row is, numbers or names (rows,): a person then joins a step with all their rows, the sum of
             their gradients is clipped to C, and ε is that of one person; N, batch_size and an epoch count persons. None
             where nobody has more than one row, or a row is what is to be protected.
-        sampler: How batches are drawn, one of `samplers.SAMPLERS`: "poisson", or "allocation" for one random batch of
-            each epoch.
+        sampler: How batches are drawn, one of `samplers.SAMPLERS`: "poisson", "allocation" (one random batch of each
+            epoch), "shuffled" (batches of one size, in a new order every epoch) or "fixed" (so many at every step).
+            Their neighbours differ: `accounts.claims.neighbours`.
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.

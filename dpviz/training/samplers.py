@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.mechanisms import Event, Mechanism, RandomAllocation, SampledGaussian
+from dpviz.mechanisms import Event, FixedSize, Mechanism, RandomAllocation, SampledGaussian, Shuffled
 
 Index = npt.NDArray[np.int64]
 
@@ -32,7 +32,7 @@ def steps_per_epoch(examples: int, batch_size: int) -> int:
 
 def steps_of(mechanism: Mechanism) -> int:
     """Training steps that one step of its account covers: one, or all batches of an epoch."""
-    return int(mechanism.batches) if isinstance(mechanism, RandomAllocation) else 1
+    return mechanism.batches if isinstance(mechanism, RandomAllocation | Shuffled) else 1
 
 
 def charges(mechanism: Mechanism, steps: int) -> int:
@@ -55,6 +55,7 @@ class Sampler(ABC):
 
     Class attributes say what pages and accounts ask before it:
         key, label, words: Its name in settings; on pages; a sentence for the form.
+        kind: What its account counts.
         assumption: What a claim rests on, to follow "…;".
 
     Args:
@@ -65,6 +66,7 @@ class Sampler(ABC):
     key: ClassVar[str]
     label: ClassVar[str]
     words: ClassVar[str]
+    kind: ClassVar[type[Mechanism]]
     assumption: ClassVar[str]
 
     def __init__(self, random: np.random.Generator, examples: int) -> None:
@@ -73,7 +75,11 @@ class Sampler(ABC):
     @staticmethod
     @abstractmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> Mechanism:
-        """What one step of its account is: a training step, or an epoch (`steps_of`)."""
+        """What one step of its account is: a training step, or an epoch (`steps_of`).
+
+        Raises:
+            ValueError: naming batch_size, where the data cannot be cut so.
+        """
 
     @abstractmethod
     def draw(self, batch_size: int) -> Index:
@@ -85,6 +91,7 @@ class Poisson(Sampler):
 
     key, label = "poisson", "Poisson"
     words = "Poisson: each one joins each step with probability q = batch ÷ N, independently."
+    kind = SampledGaussian
     assumption = "Poisson batches"
 
     @staticmethod
@@ -117,6 +124,7 @@ class Allocation(_Epochs):
 
     key, label = "allocation", "random allocation"
     words = "Random allocation: in every epoch each one joins one batch, drawn uniformly and independently."
+    kind = RandomAllocation
     assumption = "each joins one random batch an epoch, independently"
 
     @staticmethod
@@ -129,13 +137,55 @@ class Allocation(_Epochs):
         return [order[bins[order] == batch] for batch in range(batches)]
 
 
-SAMPLERS: dict[str, type[Sampler]] = {each.key: each for each in (Poisson, Allocation)}
+class Shuffles(_Epochs):
+    """Every epoch all examples in random order, cut into batches of one size."""
+
+    key, label = "shuffled", "shuffled"
+    words = (
+        "Shuffled: every epoch goes through all of them in a new random order; ε is what is proven, far above what "
+        "known attacks show."
+    )
+    kind = Shuffled
+    assumption = "batches of one size, from a new secret order in every epoch"
+
+    @staticmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> Shuffled:
+        batches = steps_per_epoch(examples, batch_size)
+        if examples % batches:
+            fitting = next(size for size in range(batch_size, 0, -1) if examples % size == 0)
+            raise ValueError(
+                f"Expected batch_size={batch_size} to cut {examples:,} into batches of one size, which the account of "
+                f"a shuffled pass needs: try {fitting:,}, or sampler='allocation'."
+            )
+        return Shuffled(noise_multiplier, batches)
+
+    def _dealt(self, batches: int) -> list[Index]:
+        return np.split(self._random.permutation(self._examples), batches)
+
+
+class FixedBatches(Sampler):
+    """Every batch is a uniform set of exactly so many examples, independently of the others."""
+
+    key, label = "fixed", "fixed size"
+    words = "Fixed size: each step takes a random set of exactly that many, without replacement."
+    kind = FixedSize
+    assumption = "batches of a fixed size, drawn without replacement"
+
+    @staticmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> FixedSize:
+        return FixedSize(noise_multiplier, examples, batch_size)
+
+    def draw(self, batch_size: int) -> Index:
+        return self._random.choice(self._examples, batch_size, replace=False).astype(np.int64)
+
+
+SAMPLERS: dict[str, type[Sampler]] = {each.key: each for each in (Poisson, Allocation, Shuffles, FixedBatches)}
 
 
 # Mechanisms in records: [σ, q, times] of sampled Gaussian steps, [kind, parameters …, times] of all others, so that who
 # knows only the first kind cannot take the others for it.
 
-_KINDS = {kind.kind: kind for kind in (RandomAllocation,)}
+_KINDS = {each.kind.kind: each.kind for each in SAMPLERS.values() if each is not Poisson}
 
 
 def stored(mechanism: Mechanism, count: int) -> list[Any]:

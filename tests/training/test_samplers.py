@@ -8,12 +8,12 @@ import torch
 from scipy import stats
 
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.mechanisms import RandomAllocation, SampledGaussian
+from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, Shuffled
 from dpviz.questions.train.plan import plan
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.training import loop
 from dpviz.training.accounts.claims import assumptions, planned_claim
-from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.accounts.live import LiveAccounts, check_run
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.plan import planned_events
 from dpviz.training.samplers import SAMPLERS, Allocation, read, steps_of, stored
@@ -58,9 +58,36 @@ def test_each_example_joins_one_batch_of_an_epoch_drawn_uniformly_and_independen
     assert (np.abs(sizes[3:10] - wanted) < 5 * np.sqrt(wanted)).all()
 
 
-def test_the_order_in_a_batch_tells_nothing():
-    sampler = Allocation(np.random.default_rng(4), 6)
-    first = [batch[0] for _ in range(4000) if (batch := sampler.draw(6)).size]
+def test_shuffled_epochs_are_new_orders_cut_into_batches_of_one_size():
+    sampler, places = SAMPLERS["shuffled"](np.random.default_rng(4), 30), []
+    for _ in range(4000):
+        drawn = [sampler.draw(6) for _ in range(5)]
+        assert sorted(np.concatenate(drawn).tolist()) == list(range(30))
+        assert {len(members) for members in drawn} == {6}
+        places.append([next(place for place, members in enumerate(drawn) if one in members) for one in (0, 7)])
+    one, other = np.array(places).T
+    together = 4000 * (5 / 29)
+    assert stats.chisquare(np.bincount(one, minlength=5)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(one[:-1] * 5 + one[1:], minlength=25)).pvalue > 1e-4
+    assert abs(np.count_nonzero(one == other) - together) < 5 * np.sqrt(together)
+
+
+def test_batches_of_a_fixed_size_are_uniform_sets_drawn_anew():
+    sampler = SAMPLERS["fixed"](np.random.default_rng(4), 6)
+    drawn = [sampler.draw(3) for _ in range(8000)]
+    assert {len(set(batch.tolist())) for batch in drawn} == {3}
+    sets = [sum(2**place for place in batch) for batch in drawn]
+    counts = np.bincount(sets, minlength=64)
+    assert stats.chisquare(counts[counts > 0]).pvalue > 1e-4
+    assert np.count_nonzero(counts) == 20
+    again = sum(one == other for one, other in zip(sets, sets[1:], strict=False))
+    assert abs(again - 400) < 5 * 20
+
+
+@pytest.mark.parametrize("key", ["allocation", "shuffled", "fixed"])
+def test_the_order_in_a_batch_tells_nothing(key):
+    sampler = SAMPLERS[key](np.random.default_rng(4), 6)
+    first = [batch[0] for _ in range(4000) if (batch := sampler.draw(3)).size]
     assert stats.chisquare(np.bincount(first, minlength=6)).pvalue > 1e-4
 
 
@@ -179,9 +206,8 @@ def test_a_program_s_training_claims_the_epochs_that_it_began(key):
     together = steps_of(training.mechanism)
     for step in training:
         began = math.ceil(step.number / together)
-        assert step.claim.epsilon <= training.planned.epsilon
-        assert training.claim_after(step.number).steps == len(training)
-        assert began >= 1
+        least = float(tight_epsilon(training.mechanism, [began], 1e-5).lower[0])
+        assert least < step.claim.epsilon <= training.planned.epsilon
     exact = tight_epsilon(training.mechanism, [math.ceil(len(training) / together)], 1e-5).upper[0]
     assert training.claim.epsilon == pytest.approx(float(exact), rel=1e-3)
 
@@ -196,3 +222,49 @@ def test_a_program_s_training_draws_as_it_says():
     assert sorted(torch.cat([batch.x[:, 0] for batch in seen]).tolist()) == list(range(OWN))
     assert {batch.expected for batch in seen} == {OWN / 10}
     assert {batch.mechanism(2.0) for batch in seen} == {RandomAllocation(2.0, 10)}
+
+
+@pytest.mark.parametrize(
+    ("key", "changed", "mechanism", "times"),
+    [
+        ("shuffled", {"batch_size": 241}, Shuffled(1.5, 13), 1),
+        ("shuffled", {"batch_size": 241, "steps": 14}, Shuffled(1.5, 13), 2),
+        ("fixed", {}, FixedSize(1.5, N, BATCH), 12),
+    ],
+)
+def test_runs_of_other_samplers_claim_what_theirs_cost(key, changed, mechanism, times):
+    settings = SETTINGS.with_(sampler=key, **changed)
+    events = told_of(settings)
+    exact = tight_epsilon(mechanism, [times], SETTINGS.delta)
+    claim = planned_claim(settings, N).shown
+    assert events[-1]["mechanisms"] == events[0]["plan"]["mechanisms"] == [stored(mechanism, times)]
+    assert claim.epsilon == pytest.approx(float(exact.upper[0]), rel=1e-3)
+    assert claim.lower == pytest.approx(float(exact.lower[0]), rel=1e-3)
+    assert told_anew(events) == told(events)
+    assert mechanism.adjacency.name in assumptions(settings)[0]
+
+
+def test_a_shuffled_pass_needs_batches_of_one_size():
+    with pytest.raises(ValueError, match=r"batch_size=700 .* try 241"):
+        check_run(SETTINGS.with_(sampler="shuffled"), N)
+
+
+def test_costs_for_different_neighbours_are_not_added_up():
+    made = [own_training(sampler=key) for key in ("fixed", "poisson")]
+    next(made[0])
+    with pytest.raises(ValueError, match="neighbours"):
+        next(made[1])
+    assert made[1].done == 0
+
+
+def test_readings_of_a_long_run_stand_at_marks_and_err_above():
+    settings = SETTINGS.with_(steps=500, batch_size=3000, sampler="allocation")
+    accounts = LiveAccounts(settings, examples=N)
+    mechanism = RandomAllocation(1.5, 2)
+    for _ in range(50):
+        accounts.step(mechanism, None)
+    readings = accounts.readings()["tight"]
+    exact = tight_epsilon(mechanism, np.arange(1, 26), settings.delta).upper.repeat(2)
+    assert (np.diff(readings) >= 0).all()
+    assert (np.array(readings) >= exact * (1 - 1e-3)).all()
+    assert len(set(readings)) == 7  # 250 epochs, every fourth of them

@@ -17,7 +17,11 @@ import numpy.typing as npt
 from scipy import stats
 
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.mechanisms import Adjacency
 from dpviz.training.samplers import SAMPLERS, Sampler, charges, steps_of
+
+# What the example's batch shows without and with it, in clipping norms; all others' gradients are its own reversed.
+SIGNALS = {Adjacency.ADD_REMOVE: (0.0, 1.0), Adjacency.REPLACE_ONE: (0.0, 2.0), Adjacency.ZERO_OUT: (1.0, 2.0)}
 
 Scores = npt.NDArray[np.float64]
 
@@ -45,10 +49,13 @@ def audit(
     """
     draw = np.random.default_rng(seed)
     mechanism = sampler.mechanism(noise, examples=examples, batch_size=batch)
-    drawn = np.array([_joined(sampler(draw, examples), batch, steps) for _ in range(runs)], dtype=np.float64)
     together, rate, added = steps_of(mechanism), batch / examples, noise if noise_added is None else noise_added
-    released = (signal + added * draw.standard_normal(drawn.shape) for signal in (0.0, drawn))
-    scores = [_likelihood(each, noise, together, rate) for each in released]
+    signals, scores = SIGNALS[mechanism.adjacency], []
+    for signal in signals:
+        drawn = np.array([_joined(sampler(draw, examples), batch, steps) for _ in range(runs)], dtype=np.float64)
+        released = signal * drawn + added * draw.standard_normal(drawn.shape)
+        low, high = (_likelihood(released, each, noise, together, rate) for each in signals)
+        scores.append(high - low)
     without, with_it = (np.array_split(each, 2) for each in scores)
     at = max(
         np.quantile(without[0], np.linspace(0.5, 0.999, 60)), key=lambda t: _shown(without[0], with_it[0], t, delta)
@@ -62,9 +69,9 @@ def _joined(sampler: Sampler, batch: int, steps: int) -> list[bool]:
     return [bool((sampler.draw(batch) == 0).any()) for _ in range(steps)]
 
 
-def _likelihood(released: Scores, noise: float, together: int, rate: float) -> Scores:
-    """ln of the likelihood ratio of each run (runs,), of what it released (runs, steps)."""
-    loss = (2.0 * released - 1.0) / (2.0 * noise**2)
+def _likelihood(released: Scores, signal: float, noise: float, together: int, rate: float) -> Scores:
+    """ln of the likelihood of each run (runs,), of what it released (runs, steps), up to what no signal changes."""
+    loss = (2.0 * signal * released - signal**2) / (2.0 * noise**2)
     if together == 1:
         return np.asarray(np.log1p(rate * np.expm1(loss)).sum(axis=1))
     pad = -released.shape[1] % together

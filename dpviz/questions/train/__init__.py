@@ -24,7 +24,7 @@ from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.train.settings import SETTINGS, acting, no_bayesian, run_settings
 from dpviz.questions.words import words
-from dpviz.training.accounts.claims import assumptions, epsilon_before
+from dpviz.training.accounts.claims import assumptions, epsilon_before, neighbours
 from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same
 from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import units_of
@@ -57,6 +57,14 @@ class Planned:
     slow: float
     models = MODELS
     samplers = SAMPLERS
+
+    @property
+    def neighbours(self) -> str:
+        return neighbours(self.settings)
+
+    @property
+    def secret(self) -> str:
+        return SAMPLERS[self.settings.sampler].kind.adjacency.secret
 
     @property
     def assumptions(self) -> Sequence[str]:

@@ -23,6 +23,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.accounts.counting import baseline, planned_counts
+from dpviz.training.accounts.live import MOST_DIFFERENT as MOST_DIFFERENT
 from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
 from dpviz.training.accounts.origins import conditions_of_start, spent_before
 from dpviz.training.data.own.place import is_own
@@ -31,20 +32,23 @@ from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import RunSettings
 
 RELEASED_NOTHING = "it has not released anything"
-MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
 LOSSES_DECIDED = "not finite"
 NOT_PLANNED = "the charges differ from the plan"
 OVERSPENT = "the charges exceed the budget"
 WITHOUT_NOISE = "it was trained without noise"
-UNITS = {"example": "one example", "person": "one person with all their rows"}
+
+
+def neighbours(settings: RunSettings) -> str:
+    """What is done to one data set to make a neighbour: what ε covers."""
+    done = SAMPLERS[settings.sampler].kind.adjacency.name
+    return done.replace("one example", "one person with all their rows") if settings.by_person else done
 
 
 def assumptions(settings: RunSettings) -> tuple[str, ...]:
     """What every claim of a run with these settings rests on."""
-    unit = UNITS[settings.unit].capitalize()
     drawn = SAMPLERS[settings.sampler].assumption
-    words = f"{unit} is added or removed; {drawn}; Gaussian noise on the sum of clipped gradients."
+    words = f"Neighbours: {neighbours(settings)}; {drawn}; Gaussian noise on the sum of clipped gradients."
     return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 

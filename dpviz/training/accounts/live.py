@@ -43,6 +43,8 @@ from dpviz.training.settings import RunSettings
 CHANGING_ORDERS = VARYING_ORDERS
 # Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
 CEILING = "renyi at delta_mu"
+MARKS = 60
+MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 _SAME = 0.005  # relative: two ε so near are said to be equal
 
 
@@ -54,6 +56,8 @@ def check_run(settings: RunSettings, examples: int) -> None:
     """
     settings.check()
     settings.sample_rate(examples)
+    if settings.sampler != Poisson.key:
+        mechanism_at(settings, 1, examples)
     if not settings.private or (settings.filter_epsilon is None and not settings.adaptive):
         return
     mechanism, budget = mechanism_at(settings, 1, examples), budget_filter(settings, examples)
@@ -202,16 +206,27 @@ class Trajectory:
 
 
 class TightTrajectory:
-    """The tight accountant along a run that no other one knows, whose account goes by the epoch: some ms each."""
+    """The tight accountant along a run that no other one knows.
 
-    def __init__(self, delta: float) -> None:
-        self._delta = delta
+    It takes some ms to read, so that a long run is read at MARKS numbers of charges; between them the next one's ε
+    stands, which errs above.
+    """
+
+    def __init__(self, delta: float, total: int) -> None:
+        self._delta, self._total, self._every = delta, total, max(1, total // MARKS)
         self._events: dict[Mechanism, int] = {}
+        self._last: tuple[dict[Mechanism, int], float] = ({}, 0.0)
 
     def begin(self, mechanism: Mechanism, count: int) -> float:
         """As `Trajectory.begin`."""
-        self._events[mechanism] = self._events.get(mechanism, 0) + count
-        return float(tight_epsilon_of_events(tuple(self._events.items()), self._delta).upper)
+        self._events[mechanism] = taken = self._events.get(mechanism, 0) + count
+        marked = math.ceil(taken / self._every) * self._every
+        asked = self._events | {mechanism: max(taken, min(marked, self._total))}
+        if asked != self._last[0]:
+            known = len(asked) <= MOST_DIFFERENT
+            events = tuple(asked.items())
+            self._last = asked, float(tight_epsilon_of_events(events, self._delta).upper) if known else math.inf
+        return self._last[1]
 
     def read(self, charges: Sequence[Mechanism]) -> Array:
         """ε after each further charge, (n,)."""
@@ -232,9 +247,10 @@ class LiveAccounts:
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
         self.settings, self.delta = settings, settings.delta
         live = live_accountants(settings, examples)
+        total = sum(count for _, count in baseline(settings.with_(steps=settings.last_step), examples))
         self._trajectories: dict[str, Trajectory | TightTrajectory] = {
             name: Trajectory(accountant, settings.delta) for name, accountant in live.items()
-        } or {Tight.name: TightTrajectory(settings.delta)}
+        } or {Tight.name: TightTrajectory(settings.delta, total)}
         limited = settings.adaptive or settings.filter_epsilon is not None
         self.budget = budget_filter(settings, examples) if limited else None
         self.bayesian, self._ceiling = None, ""

@@ -12,6 +12,7 @@ from dpviz.accounting.claims import rounded_up
 from dpviz.mechanisms import Event, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
+from dpviz.training.samplers import SAMPLERS
 from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin, RunValues
 from dpviz.training.words import refusal
 
@@ -93,6 +94,10 @@ def check_start(settings: RunValues) -> None:
             raise refusal("unbounded_origin", name=origin.name, why=why)
         if origin.unit != settings.unit and not origin.demonstrations:
             raise refusal("unit_of_origin", name=origin.name, there=origin.unit, here=settings.unit)
+        kinds = {mechanism.adjacency for mechanism, _ in origin.events}
+        if kinds - {SAMPLERS[settings.sampler].kind.adjacency}:
+            there = " and ".join(sorted(map(str, kinds)))
+            raise refusal("adjacency_of_origin", name=origin.name, there=there, s=settings)
     if settings.bayesian and on_the_same(settings):
         raise refusal("bayesian_start", names=names(settings))
 

@@ -22,6 +22,7 @@ from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.store.records import RunRecord
 from dpviz.runs.views import Array, RunView
+from dpviz.training.accounts.claims import neighbours
 from dpviz.training.accounts.origins import beside, conditions_of_start
 from dpviz.training.data.own.place import data_of, is_own
 from dpviz.training.methods import METHODS
@@ -125,6 +126,7 @@ def _of_claim(look: Look) -> dict[str, Any]:
     bayesian = settings is not None and settings.bayesian and math.isfinite(reading)
     return {
         "settings": settings,
+        "secret": SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret,
         "private": private,
         "plain": settings is not None and not private,
         "released": private and look.record.steps > 0,
@@ -187,6 +189,7 @@ def _of_settings(look: Look) -> dict[str, Any]:
     return {
         "example": data.example,
         "sampler": SAMPLERS[settings.sampler].label,
+        "neighbours": neighbours(settings),
         "own_data": is_own(settings.data),
         "data": data.title,
         "method": METHODS[settings.method].label,
