@@ -149,7 +149,7 @@ def test_a_run_says_whom_it_protects():
     assert units_of(RUN) == events[0]["examples"] == len(np.unique(load("visits").persons)) == 2000
     assert events[0]["settings"]["unit"] == events[0]["claim"]["unit"] == summary["claim"]["unit"] == "person"
     assert summary["mechanisms"] == [[1.0, 100 / 2000, 12]]
-    assert "One person with all their rows" in assumptions(RUN)[0]
+    assert "one person with all their rows" in assumptions(RUN)[0]
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,15 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
 def _by_epochs(mechanism: Mechanism, total: int, settings: RunSettings, claim: Claim) -> TightBand:
     """The interval at the first and last step of marked epochs: an epoch is charged whole at its first step."""
     band = _ending_as_claimed(tight_band.along_steps(mechanism, total, settings.delta, log=False), claim)
-    ends = np.minimum(band.x * steps_of(mechanism), settings.steps)
-    x = np.stack([(band.x - 1.0) * steps_of(mechanism) + 1.0, ends], axis=1).ravel()
-    return replace(band, x=x, lower=np.repeat(band.lower, 2), upper=np.repeat(band.upper, 2))
+    together, marks = steps_of(mechanism), np.arange(band.x.size)
+    if together == 1:
+        return band
+    firsts = (band.x - 1.0) * together + 1.0
+    x, at = np.append(firsts, settings.steps), np.append(marks, marks[-1])
+    if marks.size == total:  # few enough to show their stairs
+        lasts = np.minimum(band.x * together, settings.steps)
+        x, at = np.stack([firsts, lasts], axis=1).ravel(), marks.repeat(2)
+    return replace(band, x=x, lower=band.lower[at], upper=band.upper[at])
 
 
 def _ending_as_claimed(tight: TightBand, claim: Claim) -> TightBand:

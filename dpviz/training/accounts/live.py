@@ -247,10 +247,12 @@ class LiveAccounts:
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
         self.settings, self.delta = settings, settings.delta
         live = live_accountants(settings, examples)
-        total = sum(count for _, count in baseline(settings.with_(steps=settings.last_step), examples))
         self._trajectories: dict[str, Trajectory | TightTrajectory] = {
             name: Trajectory(accountant, settings.delta) for name, accountant in live.items()
-        } or {Tight.name: TightTrajectory(settings.delta, total)}
+        }
+        if not live:
+            total = sum(count for _, count in baseline(settings.with_(steps=settings.last_step), examples))
+            self._trajectories = {Tight.name: TightTrajectory(settings.delta, total)}
         limited = settings.adaptive or settings.filter_epsilon is not None
         self.budget = budget_filter(settings, examples) if limited else None
         self.bayesian, self._ceiling = None, ""
