@@ -19,12 +19,14 @@ depends on q and the orders alone: whoever reads the same steps, live, ahead or 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
-from dpviz._arrays import Array, ArrayLike
+from dpviz._arrays import Array, ArrayLike, Index
 from dpviz._remember import remembered
 from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
 from dpviz.mechanisms.divergences import replaced_divergence
@@ -55,12 +57,13 @@ _LEAST_CURVED_ORDER = 1.32  # A‴ ≥ 0 from here on
 
 
 class MomentTable:
-    """ln A_α at cell edges for one sampling rate, remembered edge by edge. Values do not depend on who asked first."""
+    """ln A_α at cell edges for one sampling rate, each remembered. Values do not depend on who asked first."""
 
     def __init__(self, rate: float, orders: tuple[float, ...], replaced: bool = False) -> None:
         self.rate = rate
         self.orders = np.array(orders)
         self.replaced = replaced
+        self._width, self._kept = self.orders.size, np.arange(self.orders.size)
         self._rows: dict[float, Array] = {}
         self._lock = threading.Lock()
 
@@ -68,6 +71,12 @@ class MomentTable:
     def nbytes(self) -> int:
         """Bytes of what was computed so far."""
         return (len(self._rows) + 1) * self.orders.nbytes
+
+    def of(self, kept: Index) -> MomentTable:
+        """The same at some of the orders, by their places: what either computes both know."""
+        some = copy(self)
+        some.orders, some._kept = self.orders[kept], kept
+        return some
 
     def rows(self, inverse_variances: Array) -> Array:
         """ln A_α at each u ≥ 0, shape (u, orders); inf beyond LARGEST_INVERSE_VARIANCE."""
@@ -78,24 +87,28 @@ class MomentTable:
         if len(self._rows) > _MOST_ROWS:
             self._rows.clear()
         each, where = np.unique(inverse_variances, return_inverse=True)
-        new = [u for u in each.tolist() if u not in self._rows]
-        for u in new:
-            if u == 0.0:
-                self._rows[u] = np.zeros(self.orders.size)
-            elif u > LARGEST_INVERSE_VARIANCE:
-                self._rows[u] = np.full(self.orders.size, 0.0 if self.rate == 0.0 else np.inf)
-        ordinary = np.array([u for u in new if u not in self._rows])
-        if ordinary.size:
+        for u in each.tolist():
+            if u not in self._rows:
+                beyond = 0.0 if u == 0.0 or self.rate == 0.0 else math.inf
+                known = u == 0.0 or u > LARGEST_INVERSE_VARIANCE
+                self._rows[u] = np.full(self._width, beyond if known else math.nan)
+        rows = np.array([self._rows[u][self._kept] for u in each.tolist()])
+        new, order = np.nonzero(np.isnan(rows))
+        if new.size:
             # One part in 10^10 above its own rounding, so that chords stay above the truth.
-            moments = self._log_moments(1.0 / np.sqrt(ordinary)) * (1.0 + 1e-10)
-            self._rows.update(zip(ordinary.tolist(), moments, strict=True))
-        return np.array([self._rows[u] for u in each.tolist()])[where]
+            rows[new, order] = self._log_moments(1.0 / np.sqrt(each[new]), self.orders[order]) * (1.0 + 1e-10)
+            for i in np.unique(new).tolist():
+                self._rows[float(each[i])][self._kept] = rows[i]
+        return rows[where]
 
-    def _log_moments(self, sigmas: Array) -> Array:
+    def _log_moments(self, sigmas: Array, orders: Array) -> Array:
         if not self.replaced:
-            return np.asarray(log_moment(sigmas[:, None], self.rate, self.orders))
-        divergences = [replaced_divergence(sigma, self.rate, self.orders) for sigma in sigmas.tolist()]
-        return np.array(divergences) * (self.orders - 1.0)
+            return np.asarray(log_moment(sigmas, self.rate, orders))
+        moments = np.empty(orders.size)
+        for sigma in np.unique(sigmas).tolist():
+            here = sigmas == sigma
+            moments[here] = replaced_divergence(sigma, self.rate, orders[here]) * (orders[here] - 1.0)
+        return moments
 
     def bounds(self, inverse_variances: Array, nodes: Array) -> Array:
         """Upper bounds on ln A_α at each u ≥ 0, shape (u, orders); from edges 2^(k/16) and `nodes`, increasing."""
@@ -178,6 +191,7 @@ def composed_divergence(
     orders: Sequence[float] = VARYING_ORDERS,
     marks: Sequence[float] | Array | None = None,
     replaced: bool = False,
+    kept: Index | None = None,
 ) -> Array:
     """Σ R(α) of the steps up to each mark, never too small.
 
@@ -188,18 +202,20 @@ def composed_divergence(
         marks: step counts, increasing; without them all steps, and the answer has no leading axis.
         replaced: whether one example is replaced, not added or removed; steps are then taken at the next edge, whose
             1/σ² is up to 4.5 % larger.
+        kept: which of the orders, by their places; all where None.
 
     Returns:
         Shape (marks, orders), or (orders,).
     """
     alpha = tuple(float(a) for a in orders)
+    every = np.arange(len(alpha)) if kept is None else kept
     ends = np.array([float(total_steps(inverse_variances))]) if marks is None else np.asarray(marks, dtype=np.float64)
     top = largest_step(inverse_variances)
     if top == 0.0 or sample_rate == 0.0:
-        totals = np.zeros((ends.size, len(alpha)))
+        totals = np.zeros((ends.size, every.size))
         return totals[0] if marks is None else totals
-    table = moment_table(float(sample_rate), alpha, replaced)
-    totals = np.zeros((ends.size, len(alpha)))
+    table = moment_table(float(sample_rate), alpha, replaced).of(every)
+    totals = np.zeros((ends.size, every.size))
     first = 0
     one_by_one = sample_rate < 1.0 and not replaced
     if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0:
@@ -214,7 +230,7 @@ def composed_divergence(
         parts = split(inverse_variances, stops, edges)
         parts = parts.of(stops[parts.mark] > first)
         np.add.at(totals, np.searchsorted(ends, stops[parts.mark]), _cost_of_parts(parts, edges, table))
-    totals = np.cumsum(totals, axis=0) / (np.array(alpha) - 1.0)
+    totals = np.cumsum(totals, axis=0) / (table.orders - 1.0)
     return totals[0] if marks is None else totals
 
 

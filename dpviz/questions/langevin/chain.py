@@ -270,22 +270,22 @@ def composed(chain: Chain, marks: Array) -> dict[str, Bound]:
     every = np.array(VARYING_ORDERS)
     steps = scaled(chain.schedule, chain.setting.cost)
 
-    def bounds(kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
-        orders = every[kept]
-        totals = composed_divergence(
-            steps,
-            sample_rate=chain.setting.sample_rate,
-            orders=orders.tolist(),
-            marks=marks,
-            replaced=chain.replace_one,
-        )
-        return {c: to_bound(totals, orders, chain.delta, c) for c in ("improved", "classic")}
+    def totals(kept: npt.NDArray[np.intp]) -> Array:
+        rate, replaced = chain.setting.sample_rate, chain.replace_one
+        return composed_divergence(steps, sample_rate=rate, marks=marks, replaced=replaced, kept=kept)
+
+    def bounds(total: Array, kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
+        return {c: to_bound(total, every[kept], chain.delta, c) for c in ("improved", "classic")}
 
     some = np.unique(np.append(np.arange(0, every.size, STRIDE), every.size - 1))
-    tried = np.concatenate([bound.order for bound in bounds(some).values()])
+    total = totals(some)
+    tried = np.concatenate([bound.order for bound in bounds(total, some).values()])
     best = np.searchsorted(every, np.unique(tried[np.isfinite(tried)]))
     beside = (best[:, None] + np.arange(-STRIDE, STRIDE + 1)).clip(0, every.size - 1)
-    return bounds(np.union1d(some, beside))
+    more = np.setdiff1d(beside, some)
+    kept = np.append(some, more)
+    rising = np.argsort(kept)
+    return bounds(np.append(total, totals(more), axis=1)[:, rising], kept[rising])
 
 
 def step_marks(steps: int) -> Array:
