@@ -470,6 +470,39 @@ NOTICES = """
 """
 
 
+# Animation frames in which the headline of before stands unfaded.
+OLD = """
+before => {
+  window.old = 0;
+  const look = () => {
+    const said = document.querySelector('.dpviz-headline')?.innerText;
+    old += said === before && !document.documentElement.hasAttribute('data-dpviz-behind');
+    requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+
+
+@pytest.mark.sweep
+def test_a_cut_right_after_an_entry_never_shows_the_words_of_before_unfaded(browser: Browser, app_url: str) -> None:
+    with delayed(app_url, 0.05) as (far, relay):
+        page = visitor(browser, far)
+        open_page(page, "compose", curves="moments")
+        before = headline(page).inner_text()
+        enter(page, "sigma", "1.79")
+        page.wait_for_function("() => document.documentElement.hasAttribute('data-dpviz-behind')")
+        relay.cut = True
+        page.evaluate(OLD, before)
+        page.wait_for_timeout(2_000)
+        relay.cut = False
+        expect(headline(page)).not_to_have_text(before)
+        wait_idle(page)
+        assert page.evaluate("old") == 0
+        assert not page.evaluate("() => document.documentElement.hasAttribute('data-dpviz-behind')")
+        page.context.close()
+
+
 @pytest.mark.parametrize("after_ms", [0, 600, 3_500])
 @pytest.mark.sweep
 def test_an_entry_while_the_connection_is_cut_is_answered_and_shown(

@@ -281,7 +281,7 @@ class MountedChart {
 
   end() {
     clearTimeout(this.waits);
-    if (this.movement.last) this.movement.fade(false);
+    this.movement.end();
     this.frames.stop();
     this.late.stop();
     this.forget();

@@ -1,6 +1,8 @@
 // The value under the finger, from a control's first movement until the server has answered its entry. The chart shows
 // what is ahead of the server; what belongs to another value fades.
 
+const LEFT = 2000; // ms for which words stay faded where no other chart comes
+
 export class Movement {
   // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one, and returns
   // whether it stands on the chart, or a promise of that.
@@ -40,6 +42,13 @@ export class Movement {
       this.fade(shown !== true, frame?.why);
       if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
     });
+  }
+
+  // The chart is gone, for a moment where a connection was cut: the words of before fade until another one stands.
+  end() {
+    cancelAnimationFrame(this.next);
+    if (this.last) setTimeout(() => document.querySelector(".dpviz-chart") ?? this.fade(false), LEFT);
+    this.last = null;
   }
 
   at(field, text) {
