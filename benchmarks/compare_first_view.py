@@ -16,11 +16,12 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from dpviz.questions.catalogue import PAGES
-from tests.browser.driver import CHROMIUM_FLAGS, find_chromium, open_page, running_app
+from tests.browser.driver import CHROMIUM_FLAGS, IDLE_SCRIPT, find_chromium, running_app
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = (Path(__file__).parent / "hand" / "first_view.js").read_text()
 SIZES = ("1280x800", "1920x1080", "820x1180", "390x844", "844x390")
+PATIENCE_MS, SETTLED_MS = 300_000, 300  # Papers computes for half a minute and more
 HEAD = ("page", "window", "controls", "words", "chart px", "clipped", "too wide by")
 
 
@@ -37,9 +38,11 @@ def views(pages: list[str], sizes: list[str], shots: Path | None) -> list[tuple[
             for size in sizes:
                 width, height = map(int, size.split("x"))
                 context = browser.new_context(base_url=address, viewport={"width": width, "height": height})
+                context.set_default_timeout(PATIENCE_MS)
                 for name in pages:
                     page = context.new_page()
-                    open_page(page, name)
+                    page.goto(f"/{name}")
+                    page.wait_for_function(IDLE_SCRIPT, arg=SETTLED_MS)
                     counted.append((name, size, page.evaluate(SCRIPT)))
                     if shots is not None:
                         page.screenshot(path=shots / f"{name}-{size}.png")
