@@ -70,12 +70,13 @@ def _on_a_grid(mechanism: Mechanism, steps: float, near: float, epsilon: Array) 
     counts = np.array([steps])
     delta = math.exp(min(max(rough_log_delta([mechanism], counts, near)[0], -600.0), -5.0))
     tail = tail_for(steps, delta)
-    aims = [aim_at_epsilon([mechanism], counts, direction, near, delta) for direction in (REMOVE, ADD)]
-    interval = FINER * min(aim.interval for aim in aims)
+    remove = aim_at_epsilon([mechanism], counts, REMOVE, near, delta)
+    interval = FINER * remove.interval  # of both: what adding shows may end below `near`, and asks for too fine a grid
+    add = aim_at_epsilon([mechanism], counts, ADD, near, delta, interval)
     both = discretise(mechanism, interval, tail)
     directions = [both.remove_above] if pair_of(mechanism).symmetric else [both.remove_above, both.add_above]
     most = np.zeros(epsilon.shape)
-    for pld, aim in zip(directions, aims, strict=False):
+    for pld, aim in zip(directions, (remove, add), strict=False):
         looks = [compose([pld], counts[None], tilt, aim.log_wrap)[0] for tilt in (0.0, aim.tilt)]
         most = np.maximum(most, np.min([delta_at(look, epsilon, 1.0) for look in looks], axis=0))
     return most

@@ -131,7 +131,7 @@ def along_noise(
     why = Tight().supports(mechanism)
     if steps > MOST_TIGHT_STEPS:
         why = f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
-    x = noise_grid(lowest_noise, largest_noise)
+    x = noise_grid(lowest_noise, largest_noise)[::2]
     facts = RiskFacts(one, risk, target, mechanism, steps, why, x)
     label = noise_label(mechanism)
     plot = chart(
