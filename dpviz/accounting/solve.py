@@ -160,7 +160,8 @@ def solve(
         one_mechanism(noise_multiplier, sample_rate, mechanism)
         for_ = mechanism.noise if for_ == "noise_multiplier" else for_
         own = {name: float(getattr(mechanism, name)) for name in mechanism.parameters() if name != for_}
-        _validate.choice("for_", for_, tuple({mechanism.noise, "sample_rate"} & {*own, for_}) + ("steps", "delta"))
+        here = tuple(name for name in (mechanism.noise, "sample_rate") if name in mechanism.parameters())
+        _validate.choice("for_", for_, (*here, "steps", "delta"))
         known = own | _validate.all_but_one(for_, {for_: None, **given})
     target = risk.check(value) if risk else _validate.number(target_epsilon=value)
     width = _validate.number(tolerance=tolerance)

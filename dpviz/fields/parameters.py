@@ -6,6 +6,14 @@ from dpviz.fields.declared import number
 from dpviz.mechanisms import MECHANISMS
 
 # Keys in links, where they are not the parameters' names.
-KEYS = {"noise_multiplier": "sigma", "scale": "b", "sample_rate": "q"}
+KEYS = {
+    "noise_multiplier": "sigma",
+    "scale": "b",
+    "sample_rate": "q",
+    "size": "n",
+    "batch": "drawn",
+    "epochs": "passes",
+}
+KEYS |= {"largest_batch": "largest"}
 NAMES = dict.fromkeys(sorted((name for kind in MECHANISMS for name in kind.parameters()), key="sample_rate".__eq__))
 PARAMETERS = {name: number(KEYS.get(name, name)) for name in NAMES}

@@ -10,7 +10,19 @@ from dpviz.mechanisms.shuffled import FixedPartition, SecretPartition, Shuffled
 from dpviz.mechanisms.truncated_poisson import TruncatedPoisson
 
 # Every mechanism that pages, `dpviz.ask` and the shell offer, in their order; the contract suite tries all of them.
-MECHANISMS: tuple[type[Mechanism], ...] = (SampledGaussian, ReplaceOneGaussian, PersonRows, Laplace)
+MECHANISMS: tuple[type[Mechanism], ...] = (
+    SampledGaussian,
+    ReplaceOneGaussian,
+    PersonRows,
+    TruncatedPoisson,
+    FixedSize,
+    WithReplacement,
+    RandomAllocation,
+    Shuffled,
+    FixedPartition,
+    SecretPartition,
+    Laplace,
+)
 
 __all__ = [
     "MECHANISMS",

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
+from dpviz._arrays import Array
 from dpviz.mechanisms.loss_pairs import BothWaysPair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair
@@ -96,6 +99,19 @@ class FixedSize(_Drawn):
     def pair(self) -> DominatingPair:
         return self._base() if self.batch == self.size else BothWaysPair(self._base())
 
+    def renyi(self) -> RenyiCurve:
+        """With A_α = E(P/Q)^α of `_base`: at most 1 + 2(A_α − 1), each way once (Sason, Verdú 2016, on E_γ)."""
+        curve = SampledGaussian(0.5 * self.noise_multiplier, self.batch / self.size).renyi()
+        if self.batch == self.size:
+            return curve
+
+        def twice(orders: Array) -> Array:
+            log = (orders - 1.0) * curve(orders)
+            small = np.log1p(2.0 * np.expm1(np.minimum(log, 1.0)))
+            return np.asarray(np.where(log < 1.0, small, log + math.log(2.0)) / (orders - 1.0))
+
+        return twice
+
     @property
     def least(self) -> Mechanism:
         return self if self.batch == self.size else _Reached(self.noise_multiplier, self.size, self.batch)
@@ -117,6 +133,9 @@ class _Reached(FixedSize):
 
     def pair(self) -> DominatingPair:
         return self._base()
+
+    def renyi(self) -> RenyiCurve:
+        return SampledGaussian(0.5 * self.noise_multiplier, self.batch / self.size).renyi()
 
     @property
     def least(self) -> Mechanism:

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dpviz.fields import numbers
-from dpviz.fields.declared import choice
+from dpviz.fields.declared import choice, number
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism
 from dpviz.questions import units
 from dpviz.questions.layout import Expert, Item, Reader
-from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE, SIZE, STEPS
 from dpviz.questions.question import Compound
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
+T = {"step": STEPS, "epoch": number("tepochs"), "run": number("truns")}  # by what a step is called
 KIND = choice("mech", options={key: kind.title for key, kind in KINDS.items()})
 
 
@@ -46,11 +47,20 @@ MECHANISM = Compound(
 
 
 def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
-    """The mechanism with its parameters, q and T in either units, and δ; `unknown` is looked for, and is not asked."""
+    """The mechanism with its parameters, T and δ; `unknown` is looked for, and is not asked.
+
+    Where a rate q is sampled with, it and T are in either units, N among them.
+    """
     kind = KINDS[get(KIND)]
-    looked_for = {kind.noise if unknown == "noise_multiplier" else unknown, "sample_rate"}
-    own = (PARAMETERS[name] for name in kind.parameters() if name not in looked_for)
-    return Expert(KIND), *own, *units.controls(get, unknown)[unknown != "noise_multiplier" :]
+    names, looked_for = kind.parameters(), {kind.noise if unknown == "noise_multiplier" else unknown}
+    if "sample_rate" in names:
+        own = [PARAMETERS[name] for name in names if name not in looked_for | {"sample_rate", "size"}]
+        own += [SIZE] if "size" in names and unknown == "sample_rate" else []
+        return Expert(KIND), *own, *units.controls(get, unknown)[unknown != "noise_multiplier" :]
+    own = [PARAMETERS[name] for name in names if name not in looked_for]
+    own += [] if SIZE in own or unknown == "delta" else [SIZE]
+    own += [] if unknown == "steps" else [T[kind.step]]
+    return Expert(KIND), *own, *(() if unknown == "delta" else (units.suggested(SIZE, get),))
 
 
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:
@@ -73,9 +83,10 @@ def assumed(mechanism: Mechanism) -> str:
     """Who is protected, and what is done to the data, as Markdown."""
     adjacency = mechanism.adjacency
     offered = mechanism.kind in KINDS
+    sampling = "" if "**Sampling:**" in mechanism.assumes else POISSON
     return f"""
 - **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
   attacker can tell apart only as far as ε and δ allow.
-- {POISSON + mechanism.assumes if offered else f"**The mechanism:** {mechanism.text}."} All intermediate results may be
+- {sampling + mechanism.assumes if offered else f"**The mechanism:** {mechanism.text}."} All intermediate results may be
   seen by the attacker.
 {PUBLIC_SIZE if adjacency.size_is_secret and offered else ""}"""

@@ -48,6 +48,10 @@ class Composed:
         if name == "noise_multiplier":
             return replace(self, mechanism=with_noise(self.mechanism, value))
         if name == "sample_rate":
+            if name not in self.mechanism.parameters():
+                raise ValueError(
+                    f"{self.mechanism.title}: there is no sampling rate q to solve for; choose another one."
+                )
             return replace(self, mechanism=replace(self.mechanism, sample_rate=value))  # type: ignore[type-var]
         return replace(self, **{name: value})  # type: ignore[arg-type]
 
@@ -56,9 +60,9 @@ class Composed:
         return self.put(name, _ANY[name])
 
     def known(self, unknown: str) -> Known:
-        """The three others of a sampled Gaussian."""
+        """The three others of a sampled Gaussian; what of them another mechanism has."""
         four = {"steps": self.steps, "delta": self.delta} | asdict(self.mechanism)  # type: ignore[call-overload]
-        return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown)
+        return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown and name in four)
 
 
 @remembered

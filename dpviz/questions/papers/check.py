@@ -13,14 +13,21 @@ from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look
 from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number, several
-from dpviz.mechanisms import Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import (
+    FixedPartition,
+    FixedSize,
+    Mechanism,
+    RandomAllocation,
+    ReplaceOneGaussian,
+    SampledGaussian,
+    SecretPartition,
+    Shuffled,
+)
 from dpviz.questions import units
 from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
 from dpviz.questions.layout import Own, Reader
@@ -45,14 +52,14 @@ class Described:
 
     Attributes:
         above: equal steps behind the upper bound.
-        below: equal steps whose ε some such training reaches on some data; None where nothing is known.
-        doubled: whether `above` bounds one step's profile alone, so that its Rényi moments are taken twice.
+        below: equal steps whose ε some such training reaches on some data.
+        loose: equal steps that show no less than `above`, and have Rényi divergences.
         why: the reason, with its source.
     """
 
     above: Steps
-    below: Steps | None
-    doubled: bool
+    below: Steps
+    loose: Steps
     why: str
 
 
@@ -64,47 +71,40 @@ def steps_of(size: int, batch: int, epochs: float) -> int:
 def described(*, size: int, batch: int, epochs: float, sigma: float, sampler: str, replace: bool) -> Described:
     """What bounds a training with this sampler; "unsaid" is read as Poisson sampling.
 
-    Poisson sampling: its own mechanism, above and below. Shuffled: whatever the order, an example is in one batch an
-    epoch, and each epoch is one Gaussian release at distance C, or 2C where it is replaced. A fixed size drawn anew:
-    batches that differ in one record lie up to 2C apart, and sampling amplifies each δ(ε), ε ≥ 0, as it does for the
-    Gaussian of σ/2 (Balle, Barthe, Gaboardi 2018, on subsampling without replacement); below, all other gradients are
-    zero, and what is seen is Poisson sampling with q = batch/N.
+    The mechanisms say why. A record that is replaced may be replaced by one whose gradient is 0, so that what a missing
+    one shows bounds it from below; from above it moves a sum by 2C. Where whole epochs count, a part of one counts from
+    above, and batches are N ÷ batch, rounded to the side that the bound allows.
     """
     count, rate = steps_of(size, batch, epochs), batch / size
     exact: Steps = ((ReplaceOneGaussian if replace else SampledGaussian)(sigma, rate), count)
-    if sampler == "shuffled":
-        apart = 0.5 * sigma if replace else sigma
-        once = "each example is used once per epoch, and the gain from sampling is not counted"
-        return Described((SampledGaussian(apart, 1.0), math.ceil(epochs)), None, doubled=False, why=once)
+    if sampler in ("poisson", "unsaid"):
+        return Described(exact, exact, exact, "Poisson sampling")
     if sampler == "fixed":
-        above = SampledGaussian(0.5 * sigma, rate), count
+        drawn = FixedSize(sigma, size, batch)
         source = "subsampling without replacement (Balle, Barthe, Gaboardi 2018), two batches up to 2C apart"
-        return Described(above, exact, doubled=True, why=source)
-    return Described(exact, exact, doubled=False, why="Poisson sampling")
+        return Described((drawn, count), (drawn.least, count) if replace else exact, (drawn, count), source)
+    most, least, more, fewer = math.ceil(epochs), math.floor(epochs), math.ceil(size / batch), size // batch
+    once: Steps = FixedPartition(0.5 * sigma if replace else sigma), most
+    if sampler == "shuffled":
+        why = "each example is used once per epoch; from above, the gain from shuffling is not counted"
+        return Described(once, (Shuffled(sigma, more).least, least), once, why)
+    if sampler == "same":
+        return Described(once, (once[0], least), once, "each example is used once per epoch, in a known batch")
+    ways: tuple[Steps, Steps] = (RandomAllocation(sigma, fewer), most), (RandomAllocation(sigma, more).least, least)
+    why = "each example joins one of t batches in every epoch (Chua et al. 2025)"
+    if sampler == "secret":
+        ways = (
+            (SecretPartition(sigma, fewer, most), 1),
+            (SecretPartition(sigma, more, max(least, 1)).least, min(least, 1)),
+        )
+        why = "each example joins one of t batches, whose noise averages over the epochs"
+    return Described(once if replace else ways[0], ways[1], once, why)
 
 
 def renyi_above(known: Described, delta: float) -> float:
-    """The upper bound on ε by Rényi divergences.
-
-    Where `doubled`: with h(γ) the sampled pair's δ at ln γ ≥ 0 in its worse direction, both directions of a step stay
-    below h. So E(P/Q)^α ≤ 1 + α(α − 1)∫₁^∞ (γ^(α−2) + γ^(−1−α)) h(γ) dγ (Sason & Verdú 2016, on E_γ), which is at most
-    1 + 2(A_α − 1) with the pair's own A_α, for γ^(−1−α) ≤ γ^(α−2).
-    """
-    mechanism, count = known.above
-    plain = float(dpviz.epsilon(Renyi.name, mechanism=mechanism, steps=count, delta=delta))
-    if not known.doubled:
-        return plain
-    assert isinstance(mechanism, SampledGaussian)
-    orders = np.array(DEFAULT_ORDERS)
-    moments = (orders - 1.0) * np.asarray(
-        dpviz.renyi_divergence(
-            noise_multiplier=mechanism.noise_multiplier, sample_rate=mechanism.sample_rate, orders=orders
-        )
-    )
-    small = np.minimum(moments, 1.0)
-    twice = np.where(moments < 1.0, np.log1p(2.0 * np.expm1(small)), moments + math.log(2.0))
-    each = epsilon_per_order(count * twice / (orders - 1.0), orders, np.asarray(delta), "improved")
-    return max(plain, 0.0, float(np.nanmin(each)))
+    """The upper bound on ε by Rényi divergences."""
+    mechanism, count = known.loose
+    return float(dpviz.epsilon(Renyi.name, mechanism=mechanism, steps=count, delta=delta))
 
 
 # --- the claim beside it ----------------------------------------------------------------------------------------------
@@ -210,13 +210,9 @@ def tight_ends(answer: Answer[CheckFacts]) -> dict[str, float]:
 
 @remembered
 def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
-    """Some 10 ms, so that no other number need stand in their place."""
-    low, high = 0.0, renyi
-    if known.below is not None:
-        low = float(np.asarray(tight_epsilon(*known.below, delta).lower))
-    if not known.doubled:
-        high = min(high, float(np.asarray(tight_epsilon(*known.above, delta).upper)))
-    return low, high
+    """Some 10 ms, a second for random allocation, so that no other number need stand in their place."""
+    low = float(np.asarray(tight_epsilon(*known.below, delta).lower))
+    return low, min(renyi, float(np.asarray(tight_epsilon(*known.above, delta).upper)))
 
 
 def below(answer: Answer[CheckFacts]) -> list[Block]:
