@@ -11,6 +11,7 @@ import pytest
 from dpviz.fields import declared
 from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
+from dpviz.questions.kinds import T
 from dpviz.questions.links import RENAMED
 from dpviz.questions.page import Page
 from dpviz.questions.units import BATCH
@@ -23,6 +24,7 @@ def test_every_entry_is_a_setting_of_a_page() -> None:
     shown = (
         *FIELDS,
         BATCH,
+        *T.values(),
         *RUNS,
         *TRAIN,
         *(field for page in PAGES for question in page.questions for field in question.fields),

@@ -80,9 +80,9 @@ def described(*, size: int, batch: int, epochs: float, sigma: float, sampler: st
     if sampler in ("poisson", "unsaid"):
         return Described(exact, exact, exact, "Poisson sampling")
     if sampler == "fixed":
-        drawn = FixedSize(sigma, size, batch)
+        step = FixedSize(sigma, size, batch)
         source = "subsampling without replacement (Balle, Barthe, Gaboardi 2018), two batches up to 2C apart"
-        return Described((drawn, count), (drawn.least, count) if replace else exact, (drawn, count), source)
+        return Described((step, count), (step.least, count) if replace else exact, (step, count), source)
     most, least, more, fewer = math.ceil(epochs), math.floor(epochs), math.ceil(size / batch), size // batch
     once: Steps = FixedPartition(0.5 * sigma if replace else sigma), most
     if sampler == "shuffled":
