@@ -25,7 +25,7 @@ from dpviz.ui.hand import beside, fetched
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
-NEAR = 24  # stops on either side of a value at which a page stands
+NEAR = 12  # stops on either side of a value at which a page stands
 PAGES_KEPT = 64
 REST = {"stands": 0.3, "starts": 2.0}  # seconds after a visitor asked for something
 LOOK = 0.05  # seconds between two looks whether somebody waits
