@@ -86,7 +86,7 @@ def _shown(without: Scores, with_it: Scores, threshold: float, delta: float) -> 
     return math.log((hits - delta) / alarms) if hits > delta else -math.inf
 
 
-def table(runs: int = 200_000) -> str:
+def table(runs: int = 10_000) -> str:
     """What was shown of every sampler, as Markdown."""
     settings = [(0.6, 20, 4, 10), (1.0, 40, 2, 60), (0.5, 30, 10, 3), (2.0, 10, 5, 40)]
     rows = []

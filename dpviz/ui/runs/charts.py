@@ -81,6 +81,8 @@ def epsilons(view: RunView) -> dict[str, Array]:
 
 def _epsilon(look: Look, height: int) -> Chart:
     planned, interval = look.plan, look.interval
+    if look.record.over and "epsilon.tight" in look.view.steps:
+        interval = None  # its upper end is the reading
     ahead = planned.epsilon if planned is not None and look.record.state not in ("done", "failed", "lost") else {}
     return training.epsilon_chart(
         look.view.steps.get("step", EMPTY),
