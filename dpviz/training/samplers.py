@@ -50,7 +50,7 @@ def poisson_indices(random: np.random.Generator, examples: int, sample_rate: flo
     return random.choice(examples, size, replace=False).astype(np.int64)
 
 
-class Sampler(ABC):
+class TrainingSampler(ABC):
     """Draws the batches of one run.
 
     Class attributes say what pages and accounts ask before it:
@@ -86,7 +86,7 @@ class Sampler(ABC):
         """Who is in the next batch of `batch_size` expected examples, in random order; may be nobody."""
 
 
-class Poisson(Sampler):
+class Poisson(TrainingSampler):
     """Every example joins independently with probability q."""
 
     key, label = "poisson", "Poisson"
@@ -102,7 +102,7 @@ class Poisson(Sampler):
         return poisson_indices(self._random, self._examples, batch_size / self._examples)
 
 
-class _Epochs(Sampler):
+class _Epochs(TrainingSampler):
     """Deals the examples of an epoch to its batches, at its first step."""
 
     def __init__(self, random: np.random.Generator, examples: int) -> None:
@@ -163,7 +163,7 @@ class Shuffles(_Epochs):
         return np.split(self._random.permutation(self._examples), batches)
 
 
-class FixedBatches(Sampler):
+class FixedBatches(TrainingSampler):
     """Every batch is a uniform set of exactly so many examples, independently of the others."""
 
     key, label = "fixed", "fixed size"
@@ -179,7 +179,7 @@ class FixedBatches(Sampler):
         return self._random.choice(self._examples, batch_size, replace=False).astype(np.int64)
 
 
-SAMPLERS: dict[str, type[Sampler]] = {each.key: each for each in (Poisson, Allocation, Shuffles, FixedBatches)}
+SAMPLERS: dict[str, type[TrainingSampler]] = {each.key: each for each in (Poisson, Allocation, Shuffles, FixedBatches)}
 
 
 # Mechanisms in records: [σ, q, times] of sampled Gaussian steps, [kind, parameters …, times] of all others, so that who

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.training.samplers import Poisson, Sampler, steps_of
+from dpviz.training.samplers import Poisson, TrainingSampler, steps_of
 
 Tensor = torch.Tensor
 
@@ -53,7 +53,7 @@ class Batch(NamedTuple):
         return changed
 
 
-def drawn_by(sampler: type[Sampler], examples: int, batch_size: int) -> tuple[float, float, Mechanism | None]:
+def drawn_by(sampler: type[TrainingSampler], examples: int, batch_size: int) -> tuple[float, float, Mechanism | None]:
     """`expected`, `sample_rate` and `whole` of a batch."""
     if sampler is Poisson:
         return float(batch_size), batch_size / examples, None
@@ -105,7 +105,7 @@ class Batches:
         *,
         pad: bool | None = None,
         persons: Persons | None = None,
-        sampler: type[Sampler] = Poisson,
+        sampler: type[TrainingSampler] = Poisson,
     ) -> None:
         self.x, self.y = x, y
         self._units = len(x) if persons is None else len(persons)

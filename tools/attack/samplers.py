@@ -18,7 +18,7 @@ from scipy import stats
 
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import Adjacency
-from dpviz.training.samplers import SAMPLERS, Sampler, charges, steps_of
+from dpviz.training.samplers import SAMPLERS, TrainingSampler, charges, steps_of
 
 # What the example's batch shows without and with it, in clipping norms; all others' gradients are its own reversed.
 SIGNALS = {Adjacency.ADD_REMOVE: (0.0, 1.0), Adjacency.REPLACE_ONE: (0.0, 2.0), Adjacency.ZERO_OUT: (1.0, 2.0)}
@@ -34,8 +34,8 @@ class Audit(NamedTuple):
 
 
 def audit(
-    sampler: type[Sampler], *, noise: float, examples: int, batch: int, steps: int, runs: int, delta: float = 0.01,
-    seed: int = 0, noise_added: float | None = None,
+    sampler: type[TrainingSampler], *, noise: float, examples: int, batch: int, steps: int, runs: int,
+    delta: float = 0.01, seed: int = 0, noise_added: float | None = None,
 ) -> Audit:  # fmt: skip
     """Attacks 2 × `runs` runs of `steps` steps.
 
@@ -64,7 +64,7 @@ def audit(
     return Audit(_shown(without[1], with_it[1], at, delta), float(claim))
 
 
-def _joined(sampler: Sampler, batch: int, steps: int) -> list[bool]:
+def _joined(sampler: TrainingSampler, batch: int, steps: int) -> list[bool]:
     """Whether the first example is in each batch."""
     return [bool((sampler.draw(batch) == 0).any()) for _ in range(steps)]
 

@@ -54,8 +54,8 @@ _SOME_READ = frozenset().union(*(m.reads for m in METHODS.values()), *(m.reads f
 def acting(of: Callable[[str], Any]) -> frozenset[str]:
     """Names of the settings that act beside the others, which `of` tells by name; a run has the rest at its default."""
     method, model = METHODS[of("method")], MODELS[of("model")]
-    reads, known = method.reads | model.reads, data_of(of("data"))
-    of_persons = "unit" in reads and known.persons > 0 and of("unit") == "person"
+    reads, data = method.reads | model.reads, data_of(of("data"))
+    of_persons = "unit" in reads and data.persons > 0 and of("unit") == "person"
     by_coins = "sampler" not in reads or of("sampler") == Poisson.key
     reads -= {"views"} if of_persons else set()
     reads -= set() if by_coins and not of_persons else {"policy"}
@@ -70,8 +70,8 @@ def acting(of: Callable[[str], Any]) -> frozenset[str]:
         "target_epsilon": "noise_multiplier" in reads and solved,
         "solver": "noise_multiplier" in reads and solved and by_coins,
         "noise_multiplier": "noise_multiplier" in reads and not solved,
-        "views": "views" in reads and model.features is None and image(known.shape),
-        "unit": "unit" in reads and known.persons > 0,
+        "views": "views" in reads and model.features is None and image(data.shape),
+        "unit": "unit" in reads and data.persons > 0,
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
         **dict.fromkeys(("delta", "max_grad_norm"), private),
         "filter_epsilon": private and by_coins,

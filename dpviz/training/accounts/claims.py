@@ -47,8 +47,8 @@ def neighbours(settings: RunSettings) -> str:
 
 def assumptions(settings: RunSettings) -> tuple[str, ...]:
     """What every claim of a run with these settings rests on."""
-    drawn = SAMPLERS[settings.sampler].assumption
-    words = f"Neighbours: {neighbours(settings)}; {drawn}; Gaussian noise on the sum of clipped gradients."
+    batches = SAMPLERS[settings.sampler].assumption
+    words = f"Neighbours: {neighbours(settings)}; {batches}; Gaussian noise on the sum of clipped gradients."
     return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 

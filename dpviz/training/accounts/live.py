@@ -223,9 +223,9 @@ class TightTrajectory:
         marked = math.ceil(taken / self._every) * self._every
         asked = self._events | {mechanism: max(taken, min(marked, self._total))}
         if asked != self._last[0]:
-            known = len(asked) <= MOST_DIFFERENT
+            few = len(asked) <= MOST_DIFFERENT
             events = tuple(asked.items())
-            self._last = asked, float(tight_epsilon_of_events(events, self._delta).upper) if known else math.inf
+            self._last = asked, float(tight_epsilon_of_events(events, self._delta).upper) if few else math.inf
         return self._last[1]
 
     def read(self, charges: Sequence[Mechanism]) -> Array:
