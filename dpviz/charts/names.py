@@ -249,24 +249,28 @@ def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
     return {"type": "line", "layer": "below", "line": stroke} | _PAPER | ends
 
 
-def floor_lines(floors: Sequence[Floor], plane: Plane) -> tuple[list[dict[str, Any]], list[Annotation]]:
+def floor_lines(
+    floors: Sequence[Floor], lines: Sequence[Line], plane: Plane
+) -> tuple[list[dict[str, Any]], list[Annotation]]:
     """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
-    where growing curves have long left their floor; never overlapping.
+    where growing curves have long left their floor, or at the left where curves end before the right edge, with their
+    names behind them; never overlapping.
 
     A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
     """
     inner = plane.inner
     shown = [floor for floor in floors if 0 <= plane.down(floor.y) <= inner]
     colors = [look.rgba(look.style(floor.family).color, 0.7) for floor in shown]
-    lines = [
+    dotted = [
         _straight("y", plane.y.share(floor.y), color=color, width=1, dash="dot")
         for floor, color in zip(shown, colors, strict=True)
     ]
     named = [floor for floor in shown if plane.down(floor.y) <= inner - 14]
     places = pushed_apart([plane.down(floor.y) - 8 for floor in named], gap=14, low=8, high=inner - 8)
-    where: Annotation = {"xanchor": "right", "xshift": -6, "yanchor": "middle"}
-    return lines, [
-        _on_paper(f"{floor.name}: {numbers.epsilon(floor.y)}", 1, 1 - place / inner, **where)
+    right = any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
+    side: Annotation = {"xanchor": "right", "xshift": -6} if right else {"xanchor": "left", "xshift": 6}
+    return dotted, [
+        _on_paper(f"{floor.name}: {numbers.epsilon(floor.y)}", int(right), 1 - place / inner, yanchor="middle", **side)
         for floor, place in zip(named, places, strict=True)
     ]
 

@@ -161,7 +161,7 @@ class LinePlot:
         ends, room, meta = names.end_names(named, self.bands, plane, end_values=self.end_values, success=success)
         y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
-        floors, floor_names = names.floor_lines(self.floors, plane)
+        floors, floor_names = names.floor_lines(self.floors, curves, plane)
         words = [
             *ends,
             labels.title(self.y.title + PRINTED * bool(points), left),

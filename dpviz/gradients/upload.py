@@ -102,7 +102,7 @@ def _npy_shape(data: bytes, name: str) -> tuple[int, ...]:
         shape, _, dtype = read(stream)
         shape = tuple(int(length) for length in shape)
     except Exception:  # the parser raises whatever rubbish makes it raise, from SyntaxError to RecursionError
-        raise ValueError(f"Expected {name} to be a NumPy array of numbers, its header cannot be read.") from None
+        raise ValueError(f"Expected {name} to be a NumPy array of numbers; its header cannot be read.") from None
     if dtype.hasobject:
         raise ValueError(f"Expected {name} to hold numbers, found Python objects, which are never loaded: save floats.")
     if dtype.kind not in "fiu":
@@ -110,7 +110,7 @@ def _npy_shape(data: bytes, name: str) -> tuple[int, ...]:
     if len(shape) not in (1, 2):
         raise ValueError(f"Expected {name} of shape (rows,) or (rows, columns), found {shape}.")
     if min(shape) < 0 or len(data) - stream.tell() != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"Expected {name} to hold an array of shape {shape}, it is cut off or damaged.")
+        raise ValueError(f"Expected {name} to hold an array of shape {shape}; it is cut off or damaged.")
     if shape[0] > MOST_ROWS:
         raise _too_many(name, shape[0])
     if len(shape) == 2 and not 1 <= shape[1] <= _MOST_COLUMNS:
@@ -153,7 +153,7 @@ def _csv_layout(data: bytes, name: str) -> _Layout:
     except UnicodeDecodeError:
         raise ValueError(f"Expected {name} as CSV text in UTF-8 or NPY, found other bytes.") from None
     if name.lower().endswith(".npy"):
-        raise ValueError(f"Expected {name} to be a NumPy array, it does not begin like one.")
+        raise ValueError(f"Expected {name} to be a NumPy array; it does not begin like one.")
     rows = max(data.count(b"\n"), data.count(b"\r")) + (not data.endswith((b"\n", b"\r")))
     if rows > MOST_ROWS + 1:
         raise _too_many(name, rows)
@@ -162,7 +162,7 @@ def _csv_layout(data: bytes, name: str) -> _Layout:
     try:
         cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
     except csv.Error:
-        raise ValueError(f"Expected {name} as CSV text, its first line cannot be read.") from None
+        raise ValueError(f"Expected {name} as CSV text; its first line cannot be read.") from None
     if len(cells) > _MOST_COLUMNS or not cells:
         raise ValueError(f"Expected {name} of 1 to {_MOST_COLUMNS:,} columns, found {len(cells):,}.")
     header = not any(_is_number(cell) for cell in cells) and any(cells)

@@ -238,4 +238,4 @@ def _resulting_mechanism(with_steps: bool) -> str:
     epochs = units.epochs(state.get)
     up = rate and steps_of(epochs, rate) > float(f"{epochs / rate:.12g}")
     rounded = f" = {numbers.plain(rate * steps, digits=6)} epochs, rounded up" if up else ""
-    return f"{caption}, T = {numbers.steps(steps)} steps{rounded}"
+    return f"{caption}, T = {numbers.steps(steps)} step{'s' * (steps != 1)}{rounded}"

@@ -102,9 +102,9 @@ ARRAY = r"signs\.npz, array 'train_x'.*"
 FORGED = [
     (npy("(40, 16000, 16000)"), ARRAY + r"expected shape \(40, 16, 16\) as declared, found \(40, 16000"),  # 10 GB
     (npy("(10**99,)"), ARRAY + "expected an array as numpy.savez writes it"),
-    (npy("(40, 16, 16)", rest=b"\0" * 99), ARRAY + "cut or padded"),
-    (npy("(40, 16, 16)", rest=NUMBERS + b"\0" * 10**7), ARRAY + "cut or padded"),
-    (npy("(40, 16, 16)", "|O", NUMBERS), ARRAY + "Python objects, never read"),
+    (npy("(40, 16, 16)", rest=b"\0" * 99), ARRAY + "cut off or padded"),
+    (npy("(40, 16, 16)", rest=NUMBERS + b"\0" * 10**7), ARRAY + "cut off or padded"),
+    (npy("(40, 16, 16)", "|O", NUMBERS), ARRAY + "Python objects, which are never read"),
     (npy("(40, 16, 16)", "|V9", NUMBERS * 9), ARRAY + "expected numbers, found type"),
     (b"hello", ARRAY + "expected an array as numpy.savez writes it"),
     (npy("(40, 16, 16)", "<f4", b"\xff" * (4 * len(NUMBERS))), ARRAY + "example 0: expected finite numbers"),
@@ -120,7 +120,7 @@ def test_a_length_that_no_packed_file_can_have_is_refused_before_it_is_allocated
     at = raw.index(b"PK\x01\x02")
     raw[at + 24 : at + 28] = (2_000_000 * 256 + 128).to_bytes(4, "little")
     (tmp_path / "signs.npz").write_bytes(raw)
-    with pytest.raises(NotADataSet, match="cut or padded"):
+    with pytest.raises(NotADataSet, match="cut off or padded"):
         read(data)
 
 

@@ -167,7 +167,7 @@ def text(most: int) -> Check:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise NotARun(f"Expected {what} to be words, found half a character.") from None
+            raise NotARun(f"Expected {what} to be words, found an incomplete character.") from None
         # Control characters say nothing to people, and some readers stop at them.
         return "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in value)
 
@@ -394,7 +394,7 @@ def _in_step(events: Sequence[Event]) -> None:
     """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
     at, begun, last, missing = 0, False, 0, False
     for place, event in enumerate(events):
-        expect(event.step >= last, f"steps that never fall, found step {event.step} after {last}")
+        expect(event.step >= last, f"steps that do not decrease, found step {event.step} after {last}")
         last = event.step
         missing |= event.seq != (events[place - 1].seq + 1 if place else 0)
         if event.kind == "started":

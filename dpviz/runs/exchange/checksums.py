@@ -17,8 +17,8 @@ from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Event
 
 KEY = "checksum"
-NONE = "Its file has no checksums: whether events were dropped or changed is not known."
-MATCH = "Its checksums match: no event was dropped or changed since it was recorded."
+NONE = "Its file has no checksums: whether events were removed or changed is not known."
+MATCH = "Its checksums match: no event was removed or changed since it was recorded."
 
 _OF_A_MACHINE = ("data_folder", "start_from")  # settings that an export replaces
 
@@ -78,13 +78,13 @@ def verified(attempts: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str
         if seq == place.get(attempt, -1) + 1 and data.get(KEY) != checksum(last.get(attempt, ""), seq, data):
             raise NotARun(
                 f"Expected event {seq} of attempt {attempt} as it was recorded, found one that does not match its "
-                "checksum: it was changed, or an event before it was dropped."
+                "checksum: it was changed, or an event before it was removed."
             )
         last[attempt], place[attempt] = str(data.get(KEY)), seq
     for attempt in attempts:
         if attempt["attempt"] in last and attempt.get(KEY) != last[attempt["attempt"]]:
             raise NotARun(
                 f"Expected attempt {attempt['attempt']} to end with the event of its checksum, found another end: "
-                "events were dropped."
+                "events were removed."
             )
     return MATCH

@@ -139,7 +139,7 @@ def _upgrade(db: sqlite3.Connection, path: Path) -> None:
             "Set DPVIZ_HOME to another folder."
         )
     if version == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError(f"{DAMAGE}it holds tables of something else")
+        raise sqlite3.DatabaseError(f"{DAMAGE}its tables are not those of dpviz")
     for statement in SCHEMA.split(";"):
         db.execute(statement)
     if 0 < version < SCHEMA_VERSION:
@@ -160,7 +160,7 @@ def check_pages(db: sqlite3.Connection) -> None:
     """DatabaseError if SQLite finds something wrong: a quick check does not see a changed key, which hides rows."""
     verdict = db.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != ("ok",):
-        raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'nothing to be read'}")
+        raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'it cannot be read'}")
 
 
 def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> None:

@@ -220,7 +220,7 @@ class Description:
         what = "images" if self.kind == "images" else "rows"
         return NotADataSet(
             f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {number}. Set "
-            f"examples to what is public of their number, and keep as many {what}."
+            f"examples to their public number, and keep as many {what}."
         )
 
     def no_class(self, where: str) -> NotADataSet:
@@ -265,7 +265,9 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         layout["separator"] = top.text("separator", ",", longest=1)
         layout["person"] = top.text("person") if "person" in top.entries else ""
         if layout["person"] and "split" in top.entries:
-            raise top.refuse("[train] and [test] with a column of persons: a split by rows would tear persons apart")
+            raise top.refuse(
+                "[train] and [test] with a column of persons: a split by rows would put one person on both sides"
+            )
     else:
         stored, shape = _shape(top, kind)
         if "scale" not in top.entries:

@@ -33,7 +33,7 @@ def find(data: str, folder: str | Path | None = None) -> Description:
     place = folder or os.environ.get("DPVIZ_DATA")
     if not place:
         raise DataUnavailable(
-            f"{data} is not on the machine that trains: no folder is named there. Set DPVIZ_DATA for the worker to the "
+            f"{data} is not on the machine that trains: DPVIZ_DATA is not set there. Set it to the "
             f"folder that holds {name} and its data."
         )
     try:

@@ -168,7 +168,7 @@ def read_persons(data: Description, part: Location) -> npt.NDArray[np.int64]:
     if len(names) != part.persons:
         raise NotADataSet(
             f"{part.file}, column {data.person!r}: expected {part.persons:,} persons as {data.name}.toml declares, "
-            f"found {len(names):,}. Set persons to what is public of their number, and keep the rows of as many."
+            f"found {len(names):,}. Set persons to the public number of persons, and keep the rows of so many persons."
         )
     return persons.astype(np.int64)
 
@@ -241,7 +241,9 @@ def _array(
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError):
         raise NotADataSet(f"{where}: expected an array as numpy.savez writes it.") from None
     if dtype.hasobject:
-        raise NotADataSet(f"{where}: expected numbers, found Python objects, never read: they could run code.")
+        raise NotADataSet(
+            f"{where}: expected numbers, found Python objects, which are never read because they could run code."
+        )
     if dtype.kind not in kinds or dtype.itemsize > item:
         raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
     if stored != shape:
@@ -254,7 +256,9 @@ def _array(
             padded = True
     if padded:
         size = math.prod(shape) * dtype.itemsize
-        raise NotADataSet(f"{where}: expected {size:,} bytes of numbers, found another length: cut or padded.")
+        raise NotADataSet(
+            f"{where}: expected {size:,} bytes of numbers, found another length: the array is cut off or padded."
+        )
     return array
 
 
@@ -267,7 +271,7 @@ def _scaled(raw: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray
         finite = np.isfinite(block).reshape(len(block), -1).all(axis=1)
         if not finite.all():
             bad = first + int(np.argmin(finite))
-            raise NotADataSet(f"{where}, example {bad}: expected finite numbers. Fill in what is missing.")
+            raise NotADataSet(f"{where}, example {bad}: expected finite numbers. Replace missing values.")
         x[first : first + few] = _scaled_examples(block, data)
     return x
 
@@ -307,7 +311,7 @@ def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]
     if here - set(data.classes):
         raise NotADataSet(
             f"{part.file}: expected folders named after the classes of {data.name}.toml only, found another. Add its "
-            "class there, or take the folder away."
+            "class there, or remove the folder."
         )
     for label, name in enumerate(data.classes):
         if name in here:
@@ -327,7 +331,7 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
                 if image.size != (width, height):
                     raise NotADataSet(
                         f"{where}: expected {width} × {height} pixels as declared, found {image.size[0]:,} × "
-                        f"{image.size[1]:,}. Bring all images to one size."
+                        f"{image.size[1]:,}. All images must have the same size."
                     )
                 if image.mode not in _MODES:
                     raise NotADataSet(f"{where}: expected eight bits a channel. Save it again as PNG or JPEG.")
