@@ -122,6 +122,7 @@ def test_presenting_walks_through_the_pins_with_the_arrow_keys(page: Page) -> No
     assert shown == ["steps", "sigma"]
     assert page.get_by_test_id("stSidebar").count() == 0 or not page.get_by_test_id("stSidebar").is_visible()
     assert page.locator(".dpviz-headline").evaluate("e => parseFloat(getComputedStyle(e).fontSize)") > 28
+    assert page.locator(".dpviz-headline").evaluate("e => e.scrollHeight <= e.clientHeight + 1"), "on no chart"
     assert page.locator(".ytick text").first.evaluate("e => e.getBoundingClientRect().height") > 24
     for key, sigma in (("ArrowRight", 6), ("PageDown", 2), ("ArrowRight", 2), ("ArrowLeft", 6)):
         page.keyboard.press(key)
