@@ -10,7 +10,11 @@ from scipy import stats
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, Shuffled
 from dpviz.questions.train.plan import plan
+from dpviz.runs.claims import claim_of_record
 from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.recorded import recorded
+from dpviz.runs.store.store import open_store
 from dpviz.training import loop
 from dpviz.training.accounts.claims import assumptions, planned_claim
 from dpviz.training.accounts.live import LiveAccounts, check_run
@@ -268,3 +272,15 @@ def test_readings_of_a_long_run_stand_at_marks_and_err_above():
     assert (np.diff(readings) >= 0).all()
     assert (np.array(readings) >= exact * (1 - 1e-3)).all()
     assert len(set(readings)) == 7  # 250 epochs, every fourth of them
+
+
+@pytest.mark.parametrize("changed", [{"sampler": key} for key in SAMPLERS] + [{"persons": np.arange(OWN) % 100}])
+def test_a_file_of_a_run_claims_what_the_run_did(changed, tmp_path):
+    training = own_training(disjoint_data=True, steps=13, **changed)
+    list(recorded(training, folder=tmp_path / "here"))
+    here, there = open_store(tmp_path / "here"), open_store(tmp_path / "there")
+    (run,) = here.runs()
+    copy = import_json(there, export_json(here, run.id))
+    claim = claim_of_record(copy, there)
+    assert claim.epsilon == pytest.approx(claim_of_record(run, here).epsilon, rel=1e-9)
+    assert claim.unit == training.settings.unit
