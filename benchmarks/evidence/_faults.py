@@ -695,8 +695,8 @@ FAULTS = (
     Fault(
         "zero noise is accepted at a tenth of the required δ",
         "dpviz/accounting/solve.py",
-        "delta >= chance_of_being_drawn",
-        "10.0 * delta >= chance_of_being_drawn",
+        'self.known["delta"] >= drawn and',
+        '10.0 * self.known["delta"] >= drawn and',
         "tests/accounting/test_solve.py::TestNoNoise::test_rounding_is_on_the_safe_side",
     ),
     Fault(
@@ -926,8 +926,8 @@ FAULTS = (
     Fault(
         "Leakage does not state that no ε covers its numbers",
         "dpviz/questions/leakage/words.toml",
-        "[[all.notes]]\ntext = '''\nMeasured on",
-        "[[all.notes]]\nwhen = \"false\"\ntext = '''\nMeasured on",
+        '[[all.notes]]\ntext = "Measured on',
+        '[[all.notes]]\nwhen = "false"\ntext = "Measured on',
         "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
     ),
     Fault(
