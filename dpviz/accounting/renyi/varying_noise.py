@@ -90,8 +90,8 @@ class MomentTable:
         for u in each.tolist():
             if u not in self._rows:
                 beyond = 0.0 if u == 0.0 or self.rate == 0.0 else math.inf
-                known = u == 0.0 or u > LARGEST_INVERSE_VARIANCE
-                self._rows[u] = np.full(self._width, beyond if known else math.nan)
+                limit = u == 0.0 or u > LARGEST_INVERSE_VARIANCE
+                self._rows[u] = np.full(self._width, beyond if limit else math.nan)
         rows = np.array([self._rows[u][self._kept] for u in each.tolist()])
         new, order = np.nonzero(np.isnan(rows))
         if new.size:
