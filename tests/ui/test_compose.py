@@ -45,7 +45,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight&expert=1")
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
-    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "lam", "delta"]
+    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "lam", "delta", "tried"]
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = group(at, "Curves")
