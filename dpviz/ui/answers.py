@@ -125,7 +125,7 @@ def try_again(failed: Sequence[Hashable]) -> None:
 
 # --- computed beside the page -----------------------------------------------------------------------------------------
 
-_WORKERS = 2  # the parts of one answer, side by side
+_WORKERS = max(beside.COUNT - 1, 1)  # a process beside the app stays free for frames
 
 _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
 _lock = threading.Lock()

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -322,6 +323,7 @@ def test_a_frame_is_made_again_where_a_part_that_it_lacked_is_there(computed: li
 
 
 def test_all_missing_parts_begin_together_and_each_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_pool", ThreadPoolExecutor(2))  # as where there are three cores
     question, get = QUESTIONS["langevin_cost"], of_texts({"steps": "97"})
     works, together, go_on = [one.work for one in question.slow], threading.Barrier(2), threading.Event()
 

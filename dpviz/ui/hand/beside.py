@@ -6,7 +6,6 @@ python -m dpviz.ui.hand.maker   # one of them, as the app starts it
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 import time
@@ -50,9 +49,9 @@ class Makers:
         for child in every:
             child.close(CLOSING)
 
-    def make(self, request: Mapping[str, Any], patience: float = math.inf) -> Any | None:
-        """What `maker` answers; None where no process can, or none is free after `patience` seconds."""
-        while child := self._free(patience):
+    def make(self, request: Mapping[str, Any]) -> Any | None:
+        """What `maker` answers; None where no process can."""
+        while child := self._free():
             child.say(request)
             kind, content = next(child.messages(), ("ended", None))
             if kind != "ended":
@@ -60,11 +59,10 @@ class Makers:
                 return content
         return None
 
-    def _free(self, patience: float) -> Child | None:
-        until = time.monotonic() + patience
-        while self.ready and (left := until - time.monotonic()) > 0.0:
+    def _free(self) -> Child | None:
+        while self.ready:
             with suppress(queue.Empty):
-                return self._idle.get(timeout=min(left, GLANCE))
+                return self._idle.get(timeout=GLANCE)
         return None
 
     def _keep(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +40,6 @@ MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
 LINGER = 0.3  # seconds for which frames are still begun after an answer: a round trip from afar
 GLANCE = 0.05  # seconds between two looks, while something is computed, whether anybody still waits
-PROMPT = 0.1  # seconds after which the app makes a frame itself, where all processes beside it compute slow parts
 PATIENCE = 20.0  # seconds that a request for a slow part may wait: then the browser asks again
 
 Shown = Callable[[Answer[Any]], Mapping[str, Any]]
@@ -244,7 +242,7 @@ def kept(recipe: Recipe, text: str) -> Packed | None:
 
 def packed(recipe: Recipe, text: str) -> Packed:
     """The frame, made once for all who ask."""
-    return kept(recipe, text) or _keep(recipe, text, _made_beside(recipe, text, PROMPT) or make(recipe, text))
+    return kept(recipe, text) or _keep(recipe, text, _made_beside(recipe, text) or make(recipe, text))
 
 
 def prepare(recipe: Recipe, text: str) -> None:
@@ -264,10 +262,10 @@ def _memory(recipe: Recipe) -> Memory:
     return next(own, _frames)
 
 
-def _made_beside(recipe: Recipe, text: str, patience: float = math.inf) -> Packed | None:
+def _made_beside(recipe: Recipe, text: str) -> Packed | None:
     """The frame from another process; None where there is none, or a slow part is here that it does not know."""
     request = None if recipe.written is None else {"recipe": recipe.written, "text": text}
-    frame: Packed | None = None if request is None else beside.makers.make(request, patience)
+    frame: Packed | None = None if request is None else beside.makers.make(request)
     if frame is None:
         return None
     frame = frame._replace(missing=tuple((recipe.question.slow[k].work, key) for k, key in frame.missing))

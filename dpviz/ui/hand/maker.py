@@ -15,7 +15,6 @@ from typing import Any
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import of_texts
 from dpviz.runs.child import Parent, end_with_parent
-from dpviz.runs.cluster.memory import keep_little
 from dpviz.ui import answers
 from dpviz.ui.hand import fetched
 
@@ -43,7 +42,6 @@ def _part(question: str, part: int, texts: Mapping[str, str]) -> Any:
 
 if __name__ == "__main__":
     end_with_parent()
-    keep_little()
     with suppress(AttributeError, OSError):  # pages go first
         os.nice(5)
     serve(Parent())
