@@ -144,8 +144,9 @@ class BothWaysPair(_LossPair):
     def rough(self, tail: float) -> tuple[Array, Array]:
         loss, weight = self.base.rough(tail)
         loss, weight = loss[loss > 0.0], weight[loss > 0.0]
-        atom = math.log(max(self._atom, 1e-300))
-        return np.concatenate([-loss, [0.0], loss]), np.concatenate([weight + loss, [atom], weight])
+        both = np.concatenate([weight + loss, weight])
+        atom = math.log(max(1.0 - float(np.exp(both).sum()), 1e-300))  # so that they add up to 1 over many steps
+        return np.concatenate([-loss, loss, [0.0]]), np.concatenate([both, [atom]])
 
     def log_delta(self, epsilon: float) -> float:
         return self.base.log_delta_removed(epsilon)
