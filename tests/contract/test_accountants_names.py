@@ -23,8 +23,12 @@ OTHER_THINGS = {
         "questions/papers/bayesian.py", "questions/train/settings.py", "training/session.py", "training/settings.py",
         "training/values.py", "ui/train/words.py",
     },
-    "odometer": {"questions/budget/policy.py", "questions/budget/trained.py"},
-    "tight": {"questions/langevin/chain.py", "questions/tight_band.py", "questions/use.py"},
+    "moments": {"questions/train/script.py"},
+    "odometer": {"questions/budget/policy.py", "questions/budget/trained.py", "questions/train/script.py"},
+    "renyi": {"accounting/tuning.py", "questions/train/script.py"},
+    "tight": {
+        "accounting/solve.py", "accounting/tuning.py", "questions/train/script.py", "questions/langevin/chain.py", "questions/tight_band.py", "questions/use.py",
+    },
 }  # fmt: skip
 # How often data name an accountant, whose value a paper prints or whose line it is; this may only become smaller.
 MOST_IN_DATA = 118

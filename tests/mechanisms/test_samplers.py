@@ -23,6 +23,7 @@ from dpviz.mechanisms import (
     TruncatedPoisson,
     WithReplacement,
 )
+from dpviz.mechanisms.random_allocation import RandomAllocation
 
 Z, WIDTH = np.linspace(-14.0, 14.0, 56_001, retstep=True)
 
@@ -217,7 +218,7 @@ def test_refusals(kind: Any, values: tuple[float, ...], name: str) -> None:
         kind(*values)
 
 
-@pytest.mark.parametrize("step", [FixedSize(1.1, 100, 5), SecretPartition(1.1, 10, 2)], ids=["fixed", "secret"])
+@pytest.mark.parametrize("step", [RandomAllocation(1.1, 10), SecretPartition(1.1, 10, 2)], ids=["allocation", "secret"])
 @pytest.mark.parametrize("method", ["renyi", "moments", "closed_form"])
 def test_no_other_accountant_takes_them_in_silence(step: Mechanism, method: Any) -> None:
     with pytest.raises(ValueError, match="Expected a mechanism that"):
