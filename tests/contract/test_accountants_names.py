@@ -27,7 +27,8 @@ OTHER_THINGS = {
     "odometer": {"questions/budget/policy.py", "questions/budget/trained.py", "questions/train/script.py"},
     "renyi": {"accounting/tuning.py", "questions/train/script.py"},
     "tight": {
-        "accounting/solve.py", "accounting/tuning.py", "questions/train/script.py", "questions/langevin/chain.py", "questions/tight_band.py", "questions/use.py",
+        "accounting/solve.py", "accounting/tuning.py", "questions/train/script.py", "questions/langevin/chain.py",
+        "questions/tight_band.py", "questions/use.py",
     },
 }  # fmt: skip
 # How often data name an accountant, whose value a paper prints or whose line it is; this may only become smaller.
