@@ -24,6 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
+from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from dpviz._arrays import Array
@@ -162,17 +163,26 @@ class _Sum:
         a, b = (np.pad(x.parts, ((0, 0), (x.start - start, start + size - x.start - x.size))) for x in (one, two))
         total = np.zeros((len(a), size + math.ceil(math.log(2.0) / two.h) + 3))
         above = np.log1p(np.exp(-np.arange(size) * two.h)) / two.h  # cells between the larger summand and the sum
-        cell = np.floor(above) if one.upper else np.rint(above)
+        cell = (np.floor(above) if one.upper else np.rint(above)).astype(int)
+        near = int(np.count_nonzero(cell)) + 1  # from there on all sums lie in the larger summand's cell
         right = np.expm1((above - cell) * two.h) / math.expm1(two.h) if one.upper else np.zeros(size)
-        for d, (k, share) in enumerate(zip(cell.astype(int).tolist(), right.tolist(), strict=True)):
+        for d, (k, share) in enumerate(zip(cell[:near].tolist(), right[:near].tolist(), strict=True)):
             sums = _products(a[:, d:], b[:, : size - d])
             if d:
                 sums += sums if one is two else _products(b[:, d:], a[:, : size - d])
             total[:, d + k : size + k] += (1.0 - share) * sums
             if share:
                 total[:, d + k + 1 : size + k + 1] += share * sums
+        if near < size:
+            for larger, smaller in ((a, b), (b, a)):
+                far = larger[:, near:]
+                total[:, near:size] += _products(far, np.cumsum(smaller, axis=1)[:, :-near])
+                if one.upper:  # the share right of the cell falls by e^{−h} a cell
+                    moved = far * lfilter([right[near]], [1.0, -math.exp(-two.h)], smaller)[:, :-near]
+                    total[:, near:size] -= moved
+                    total[:, near + 1 : size + 1] += moved
         total[:, :size] += a * two.zero + b * one.zero
-        doubt = one.doubt + two.doubt + (2 * size + 64 + 8 * math.log(2.0) / two.h) * UNIT
+        doubt = one.doubt + two.doubt + (4 * size + 64 + 8 * math.log(2.0) / two.h) * UNIT
         zero, infinite = one.zero * two.zero, one.infinite + two.infinite
         return _Sum(two.h, start, total, doubt, zero, infinite).trimmed()
 
