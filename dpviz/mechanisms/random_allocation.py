@@ -36,6 +36,7 @@ from dpviz.mechanisms.pair import ULPS, UNIT, DominatingPair, GaussianNoise, Sam
 _MOST_BATCHES = 100_000
 _LEAST_NOISE = 0.04  # σ below which ratios overflow
 _CELL = 0.02  # first h, in standard deviations of ln Y
+_LEAST_CELL = 1e-5  # h below which rounding would count
 _TAIL = 9.75  # deviations of ln Y beyond which nothing is told apart
 _NEGLIGIBLE = 1e-22  # probability of an end that is cut off, to the side that the bound allows
 
@@ -158,33 +159,59 @@ class _Sum:
         one, two = self, other
         while one.h > two.h:
             one = one.finer()
-        start = min(one.start, two.start)
-        size = max(one.start + one.size, two.start + two.size) - start
-        a, b = (np.pad(x.parts, ((0, 0), (x.start - start, start + size - x.start - x.size))) for x in (one, two))
-        total = np.zeros((len(a), size + math.ceil(math.log(2.0) / two.h) + 3))
-        above = np.log1p(np.exp(-np.arange(size) * two.h)) / two.h  # cells between the larger summand and the sum
-        cell = (np.floor(above) if one.upper else np.rint(above)).astype(int)
-        near = int(np.count_nonzero(cell)) + 1  # from there on all sums lie in the larger summand's cell
-        right = np.expm1((above - cell) * two.h) / math.expm1(two.h) if one.upper else np.zeros(size)
-        for d, (k, share) in enumerate(zip(cell[:near].tolist(), right[:near].tolist(), strict=True)):
-            sums = _products(a[:, d:], b[:, : size - d])
-            if d:
-                sums += sums if one is two else _products(b[:, d:], a[:, : size - d])
-            total[:, d + k : size + k] += (1.0 - share) * sums
+        h, last = two.h, [each.start + each.size - 1 for each in (one, two)]
+        start = max(one.start, two.start) + math.floor(_cells_above(abs(one.start - two.start), h))
+        size = max(last) + math.ceil(_cells_above(abs(last[0] - last[1]), h)) + 2 - start
+        firsts = [max(each.start - start, 0) for each in (one, two)]  # where its atoms are put that are added to 0
+        total = np.zeros((len(one.parts), max(size, firsts[0] + one.size, firsts[1] + two.size)))
+        one._add_below(two, start, total)
+        if one is two:
+            total += total
+        else:
+            two._add_below(one, start, total)
+        one._add_near(two, range(1), start, total)
+        zero = one.zero * two.zero
+        for each, nothing, first in ((one, two.zero, firsts[0]), (two, one.zero, firsts[1])):
+            # Split between 0 and a cell further up, the mean kept.
+            alone = each.parts * (nothing * math.exp((each.start - start - first) * h))
+            total[:, first : first + each.size] += alone
+            zero += nothing * float(each.parts[0].sum()) - float(alone[0].sum())
+        doubt = one.doubt + two.doubt + (4 * (one.size + two.size) + 64 + 8 * math.log(2.0) / h) * UNIT
+        return _Sum(h, start, total, doubt, zero, one.infinite + two.infinite).trimmed()
+
+    def _add_below(self, other: _Sum, start: int, total: Array) -> None:
+        """Add sums of an atom of this and one of `other` that lies below it."""
+        near = max(math.ceil(-math.log(math.expm1(self.h if self.upper else self.h / 2)) / self.h), 0) + 1
+        self._add_near(other, range(1, near), start, total)
+        below = self.start - other.start - near  # cells of `other` that lie so far below the first one here
+        first = max(-below, 0)
+        count = self.size - first
+        if count <= 0:
+            return
+        # All these sums lie in the larger summand's cell; the share right of it falls by e^{−h} a cell.
+        far, place = self.parts[:, first:], self.start + first - start
+        smaller = np.pad(other.parts[:, : below + self.size], ((0, 0), (0, max(below + self.size - other.size, 0))))
+        total[:, place : place + count] += _products(far, np.cumsum(smaller, axis=1)[:, below + first :])
+        if self.upper:
+            share = math.exp(-near * self.h) / math.expm1(self.h)
+            moved = far * lfilter([share], [1.0, -math.exp(-self.h)], smaller)[:, below + first :]
+            total[:, place : place + count] -= moved
+            total[:, place + 1 : place + 1 + count] += moved
+
+    def _add_near(self, other: _Sum, below: range, start: int, total: Array) -> None:
+        """Add sums of an atom of this and one of `other` that lies so many cells below it."""
+        apart = self.start - other.start
+        distances = np.arange(max(below.start, apart - other.size + 1), min(below.stop, apart + self.size))
+        above = _cells_above(distances, self.h)
+        cell = np.floor(above) if self.upper else np.rint(above)
+        right = np.expm1((above - cell) * self.h) / math.expm1(self.h) if self.upper else np.zeros(above.shape)
+        for d, k, share in zip(distances.tolist(), cell.astype(int).tolist(), right.tolist(), strict=True):
+            first, end = max(d - apart, 0), min(self.size, other.size + d - apart)
+            sums = _products(self.parts[:, first:end], other.parts[:, first + apart - d : end + apart - d])
+            place = self.start + first + k - start
+            total[:, place : place + end - first] += (1.0 - share) * sums
             if share:
-                total[:, d + k + 1 : size + k + 1] += share * sums
-        if near < size:
-            for larger, smaller in ((a, b), (b, a)):
-                far = larger[:, near:]
-                total[:, near:size] += _products(far, np.cumsum(smaller, axis=1)[:, :-near])
-                if one.upper:  # the share right of the cell falls by e^{−h} a cell
-                    moved = far * lfilter([right[near]], [1.0, -math.exp(-two.h)], smaller)[:, :-near]
-                    total[:, near:size] -= moved
-                    total[:, near + 1 : size + 1] += moved
-        total[:, :size] += a * two.zero + b * one.zero
-        doubt = one.doubt + two.doubt + (4 * size + 64 + 8 * math.log(2.0) / two.h) * UNIT
-        zero, infinite = one.zero * two.zero, one.infinite + two.infinite
-        return _Sum(two.h, start, total, doubt, zero, infinite).trimmed()
+                total[:, place + 1 : place + 1 + end - first] += share * sums
 
     def trimmed(self) -> _Sum:
         """Without negligible ends: from above they go to 0 and to infinity, from below to the first and last cell."""
@@ -205,6 +232,11 @@ class _Sum:
         return _Sum(self.h, self.start + first, parts, self.doubt, max(zero, 0.0), max(infinite, 0.0))
 
 
+def _cells_above(apart: Array | int, h: float) -> Array:
+    """Cells between the larger of two summands, `apart` cells from the other, and their sum."""
+    return np.asarray(np.log1p(np.exp(-np.asarray(apart) * h)) / h)
+
+
 def _products(a: Array, b: Array) -> Array:
     """Parts of sums of independent summands (1 or 2, n)."""
     first = a[:1] * b[:1]
@@ -213,7 +245,7 @@ def _products(a: Array, b: Array) -> Array:
 
 def _one(sigma: float, *, upper: bool) -> _Sum:
     """The law of one Y: ln Y is normal, with mean ∓1/(2σ²) under Q and P."""
-    h, half = _CELL / sigma, 0.5 / sigma**2
+    h, half = max(_CELL / sigma, _LEAST_CELL), 0.5 / sigma**2
     start = math.floor((-half - _TAIL / sigma) / h)
     edges = np.asarray(np.arange(start, math.ceil((half + _TAIL / sigma) / h) + 1) * h, dtype=np.float64)
     (below, mass, above), (below_part, part, above_part) = (_normal_cells(edges, mean, sigma) for mean in (-half, half))

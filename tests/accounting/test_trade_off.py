@@ -14,7 +14,7 @@ import dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import RISKS, GaussianDP, upper_deltas
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.mechanisms import Laplace, Mechanism, PersonRows, RandomAllocation, SampledGaussian
+from dpviz.mechanisms import FixedSize, Laplace, Mechanism, PersonRows, RandomAllocation, SampledGaussian
 from dpviz.mechanisms.pair import gaussian_log_delta
 
 REFERENCE = [(4.0, 0.01, 10_000), (1.1, 256 / 60_000, 14_000), (1.0, 0.02, 60)]
@@ -193,3 +193,11 @@ def test_bad_targets_are_refused(change: dict[str, Any], words: str) -> None:
         dpviz.solve("noise_multiplier", **{**PLAN, **change})
     with pytest.raises(ValueError, match="target_epsilon alone"):
         dpviz.solve("delta", target_advantage=0.1, method="tight", noise_multiplier=1.0, sample_rate=0.1, steps=10)
+
+
+@pytest.mark.parametrize("sigma", [2.0, 5.0])
+def test_risks_of_batches_of_a_fixed_size_reach_down_the_curve(sigma: float) -> None:
+    """Both ways together cost about √2 of μ at most; a curve that ended at ε = 0 would say TPR = FPR + δ(0)."""
+    step = FixedSize(sigma, 60_000, 256)
+    shown = dpviz.best_tpr(noise_multiplier=sigma / 2, sample_rate=256 / 60_000, steps=3510, fpr=0.01)
+    assert shown * (1 - 1e-3) <= dpviz.best_tpr(mechanism=step, steps=3510, fpr=0.01) <= 1.5 * shown
