@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
@@ -232,9 +232,9 @@ class _Sum:
         return _Sum(self.h, self.start + first, parts, self.doubt, max(zero, 0.0), max(infinite, 0.0))
 
 
-def _cells_above(apart: Array | int, h: float) -> Array:
+def _cells_above(apart: Any, h: float) -> Any:
     """Cells between the larger of two summands, `apart` cells from the other, and their sum."""
-    return np.asarray(np.log1p(np.exp(-np.asarray(apart) * h)) / h)
+    return np.log1p(np.exp(-apart * h)) / h
 
 
 def _products(a: Array, b: Array) -> Array:
