@@ -28,13 +28,13 @@ Tensor = torch.Tensor
 class LogisticEngine:
     """Clipped gradient sums at θ (p,), which a method writes in place: `PerExample` for this one model, and faster.
 
-    The x of a batch are signed rows; its y are not read.
+    The x of a batch are signed rows, each of another person; its y are not read.
     """
 
     def __init__(self, parameters: Tensor) -> None:
         self.parameters = parameters
 
-    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None) -> Gradient:
+    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None, real: None = None) -> Gradient:
         """Σ g_i min(1, C/‖g_i‖) with g_i = −σ(−v_i·θ) v_i."""
         against = -(x @ self.parameters)
         wrong, lengths = against.sigmoid(), x.norm(dim=1)
