@@ -87,7 +87,7 @@ class DiscretePair(DominatingPair):
 
     def log_delta(self, epsilon: float) -> float:
         mass = self.mass + self.side * self.error
-        removed = mass @ np.maximum(np.exp(self.losses) - math.exp(epsilon), 0.0) + self.always
+        removed = mass @ (np.exp(self.losses) * -np.expm1(np.minimum(epsilon - self.losses, 0.0))) + self.always
         added = mass @ -np.expm1(np.minimum(epsilon + self.losses, 0.0)) + self.never
         delta = max(float(removed), float(added))
         return math.log(delta) if delta > 0.0 else -math.inf
