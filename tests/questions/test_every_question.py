@@ -238,7 +238,7 @@ def test_every_control_is_a_setting_and_every_setting_has_a_control(key: str) ->
     """Over what choices open: a field that no layout shows could not be set, and one that is none would do nothing."""
     question = QUESTIONS[key]
     shown: set[str] = set()
-    for seed in range(60):
+    for seed in range(200):
         draw = random.Random(seed)
         values = {field.key: value(field, draw) for field in question.fields if not isinstance(field, Number)}
         values |= {f.key: draw.choice(list(f.options)) for f in question.fields if f.key in LEFT_ALONE}  # type: ignore[attr-defined]
