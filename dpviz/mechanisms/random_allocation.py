@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d
-from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from dpviz._arrays import Array
@@ -193,8 +192,9 @@ class _Sum:
         smaller = np.pad(other.parts[:, : below + self.size], ((0, 0), (0, max(below + self.size - other.size, 0))))
         total[:, place : place + count] += _products(far, np.cumsum(smaller, axis=1)[:, below + first :])
         if self.upper:
-            share = math.exp(-near * self.h) / math.expm1(self.h)
-            moved = far * lfilter([share], [1.0, -math.exp(-self.h)], smaller)[:, below + first :]
+            shares = np.exp(-self.h * (near + np.arange(smaller.shape[1]))) / math.expm1(self.h)
+            right = np.array([np.convolve(row, shares)[below + first : smaller.shape[1]] for row in smaller])
+            moved = far * right
             total[:, place : place + count] -= moved
             total[:, place + 1 : place + 1 + count] += moved
 

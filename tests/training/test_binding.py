@@ -99,13 +99,13 @@ def test_the_next_step_is_refused_before_anything_is_drawn(name, monkeypatch):
     monkeypatch.setattr(binding.optimizer, "_global_optimizer_post_hooks", OrderedDict())
     (other, words), (training, network, optimiser) = OTHERS[name], make()
     next(training), next(training)
-    drawn = training._batches.bit_generator.state
+    drawn = training._sampler._random.bit_generator.state
     other(network, optimiser)
     for _ in range(2):
         with pytest.raises(ValueError, match=words):
             next(training)
     assert training.done == 2
-    assert training._batches.bit_generator.state == drawn
+    assert training._sampler._random.bit_generator.state == drawn
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -47,7 +47,7 @@ def spoken(at: AppTest) -> list[str]:
         ("attack", page, "_pins"),
         *(("home", home, part) for part in ("_told", "_answers")),
         *(("train", plan, part) for part in ("compute", "missing")),
-        *(("runs", runs_page, part) for part in ("_headline", "_filters")),
+        *(("runs", runs_page, part) for part in ("_headline", "_import")),
     ],
 )
 def test_a_fault_in_a_part_of_a_page(name: str, where: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
