@@ -74,6 +74,10 @@ def open_probability(name: str, value: Any) -> Array:
     return _checked(name, value, "in (0, 1)", lambda x: (x > 0) & (x < 1))
 
 
+def decay(value: Any, name: str = "decay") -> Array:
+    return _checked(name, value, "in [0, 1)", lambda x: (x >= 0) & (x < 1))
+
+
 def sample_rate(value: Any) -> Array:
     """Probabilities; none so small that it has lost digits, except 0."""
     rate = probability("sample_rate", value)

@@ -58,6 +58,8 @@ from dpviz.accounting.tuning import tuned_epsilon as tuned_epsilon
 from dpviz.gradients.law_bound import bayesian_law_epsilon as bayesian_law_epsilon
 from dpviz.gradients.law_tight import bayesian_law_tight as bayesian_law_tight
 from dpviz.mechanisms import Adjacency as Adjacency
+from dpviz.mechanisms import BandedNoise as BandedNoise
+from dpviz.mechanisms import CorrelatedNoise as CorrelatedNoise
 from dpviz.mechanisms import FixedPartition as FixedPartition
 from dpviz.mechanisms import FixedSize as FixedSize
 from dpviz.mechanisms import Laplace as Laplace

@@ -1,5 +1,6 @@
 """What is done to the data, as values: new samplers and noises come here and nowhere else."""
 
+from dpviz.mechanisms.correlated import BandedNoise, Correlated, CorrelatedEpoch, CorrelatedNoise
 from dpviz.mechanisms.fixed_size import FixedSize, WithReplacement
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, merge_events
@@ -21,12 +22,18 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     Shuffled,
     FixedPartition,
     SecretPartition,
+    CorrelatedNoise,
+    BandedNoise,
     Laplace,
 )
 
 __all__ = [
     "MECHANISMS",
     "Adjacency",
+    "BandedNoise",
+    "Correlated",
+    "CorrelatedEpoch",
+    "CorrelatedNoise",
     "Event",
     "FixedPartition",
     "FixedSize",

@@ -38,9 +38,10 @@ CHECKS: dict[str, Callable[[Any], Array]] = {
     "noise_multiplier": _validate.noise_multiplier,
     "scale": partial(_validate.positive, "scale"),
     "sample_rate": _validate.sample_rate,
+    "decay": _validate.decay,
     **{
         name: partial(_validate.steps, name=name, minimum=1)
-        for name in ("rows", "batches", "size", "batch", "largest_batch", "epochs")
+        for name in ("rows", "batches", "size", "batch", "largest_batch", "epochs", "band")
     },
 }
 

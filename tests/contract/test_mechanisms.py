@@ -36,7 +36,7 @@ def made(kind: type[Mechanism], noise: float, rate: float) -> Any:
         "size": 1000,
         "batch": min(max(round(1000 * rate), 1), 10),
     }
-    given |= {"largest_batch": round(1000 * rate + 30), "batches": batches, "epochs": 2}
+    given |= {"largest_batch": round(1000 * rate + 30), "batches": batches, "epochs": 2, "decay": 0.8, "band": 1}
     return kind(**{field.name: given[field.name] for field in fields(kind)})  # type: ignore[arg-type]
 
 
