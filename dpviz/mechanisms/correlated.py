@@ -7,11 +7,11 @@
 A run of T = t·E steps releases G + C⁻¹Z, which is made of C G + Z: G (T, d) are the sums of clipped gradients, Z has
 independent N(0, (σC)²) entries, and C is lower triangular with entries c_{i−j} (Denisov, McMahan, Rush, Smith, Thakurta
 2022, Theorem 2.1, where each sum may depend on what was released before). So it is the Gaussian mechanism, whose
-sensitivity is the largest ‖C U‖, U the change that one example makes: in the rows S of its batches, each at most 1 long.
+sensitivity is the largest ‖C U‖, U what one example changes: the rows S of its batches, each at most 1 long.
 
 Where the column c is ≥ 0 and never rises, and any two of S lie ≥ t steps apart, that is ‖Σ_j c_{·−jt}‖, the sum over
 jt < T (Kalinin, Lampert 2024, Theorem 2). For ‖C U‖² ≤ Σ over pairs of S of (CᵀC)_{rs} = Σ_{k < T−s} c_k c_{k+s−r},
-r ≤ s: none is negative, and none rises as s or s − r grows. The j-th of S lies at jt or later, and the j-th and the i-th
+r ≤ s: none is negative, none rises as s or s − r grows. The j-th of S lies at jt or later, and the j-th and the i-th
 (j − i)t apart or more: no S shows more than 0, t, 2t, … An example of the first batch has just these. Steps up to any
 T′ < T are rows of the same C, so a run that stops inside an epoch shows no more than one that ends with it.
 """
