@@ -7,8 +7,6 @@ what is wrong with an argument goes to standard error, with exit code 2. Where a
 
 # PYTHON_ARGCOMPLETE_OK
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The kinds of numpy arrays that stand in signatures."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

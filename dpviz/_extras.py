@@ -4,8 +4,6 @@ with extra("ask"):
     import plotly
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -8,8 +8,6 @@ argument that holds much is a `Named`: it stands in keys by its name, so that no
 memory of its own, which then keeps what is computed from it and goes when it goes.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

@@ -5,8 +5,6 @@ Each check returns the value in the type that the computation wants (float, int 
 "Expected sample_rate=1.4 in [0, 1]."
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

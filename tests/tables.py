@@ -1,7 +1,5 @@
 """Tables of tests: TOML files whose keys are Python. ``[names]`` says whose names a file uses, and names its own."""
 
-from __future__ import annotations
-
 import importlib
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What benchmarks tell of other libraries is what those libraries say, and a missing number is not told as one."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The site of docs/ builds without a warning, with the contracts' picture; the README is short and its examples run."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What docs/extending.md shows works as it stands there."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The library loads without torch, Streamlit, Plotly or pandas, shows its names, and its examples run."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import pkgutil

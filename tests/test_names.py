@@ -1,7 +1,5 @@
 """Names mean one thing."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

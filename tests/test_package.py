@@ -1,7 +1,5 @@
 """The wheel: what it holds and asks for, and what each of its parts says where another is not installed."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import subprocess

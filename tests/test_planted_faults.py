@@ -1,7 +1,5 @@
 """The list of planted faults cannot rot: each still has its place in the code, and its test."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from pathlib import Path

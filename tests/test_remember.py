@@ -1,7 +1,5 @@
 """What is remembered: bounded in bytes, by value, computed once, and nothing beside it that could grow."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import re

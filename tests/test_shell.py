@@ -1,7 +1,5 @@
 """``python -m dpviz``: the same numbers as the library, the same words as the pages, and exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Argument checks: what passes, what is refused, and what the message says."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A value that begins with "~" is met approximately: "~ 9.34, rel=2e-3".
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

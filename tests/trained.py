@@ -1,7 +1,5 @@
 """Tiny networks: trained once a process and recorded as runs that ended, and measurements that nobody made."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

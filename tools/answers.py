@@ -8,8 +8,6 @@ metrics. Compared again, each number is the same to 1e-9 (relative), or the link
 with --columns only the chart's data are compared, which stay when words change.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -7,8 +7,6 @@ after the 1 is taken off, and are kept only if a grid of half the spacing agrees
 against the binomial sum as well. Beyond σ = 0.05 that the sum converges is a theorem (geometric, strip πσ).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -4,8 +4,6 @@ FOLDER holds the four idx files, whose checksums are looked at. The draw is unif
 PCG64 with the seed below, training part first; `train_source` and `test_source` say which image each one was.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

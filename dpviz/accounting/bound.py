@@ -1,7 +1,5 @@
 """What an accountant answers: ε (or δ), what decided it, and why it may not exist."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self

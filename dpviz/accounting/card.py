@@ -1,7 +1,5 @@
 """An accountant's card: what it is, what its number is worth, when to cite it, and its BibTeX."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

@@ -7,8 +7,6 @@ Every place that shows an ε of a run reads a `Claim` and nothing else; what acc
 (1.25, 3.0)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace

@@ -8,8 +8,6 @@ Poisson sampling with rate q turns (ε₀, δ₀) into (ln(1 + q(e^{ε₀} − 1
 small-ε₀ reading (qε₀, qδ₀), "linear" here: not a valid bound at the ε₀ of private training, kept to redraw Figure 2.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 '1.235\\\\cdot 10^{-7}'
 """
 
-from __future__ import annotations
-
 import math
 
 CONVERSIONS = {

@@ -1,7 +1,5 @@
 """What a live run has spent, for one accountant."""
 
-from __future__ import annotations
-
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound

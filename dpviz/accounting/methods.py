@@ -1,7 +1,5 @@
 """The library's front door: ε and δ by the name of a method."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, Literal, TypedDict, Unpack, overload
 

@@ -26,8 +26,6 @@ released. So any mechanism is (0, δ)-DP for δ ≥ 1 − (1 − q)^T, and those
 formally a guarantee, and none that anyone should want.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -11,8 +11,6 @@ covered: K must be secret and drawn in advance. Every run costs the same ε, tha
 settings differ, give the most expensive.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal, TypedDict, Unpack, overload
 

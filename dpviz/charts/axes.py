@@ -1,7 +1,5 @@
 """Axes and the plane between them: how far they reach, where values lie on them, and their 1-2-5 ticks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Words on a chart: how wide they are, how they are pushed apart, the small ones, and lines with names above them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

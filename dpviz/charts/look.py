@@ -7,8 +7,6 @@ reaches 4.5 on both grounds, so names have an `ink` for each, of which the brows
 quiet are a half-transparent grey, which is quiet on both grounds.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

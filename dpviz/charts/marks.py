@@ -1,7 +1,5 @@
 """What can stand on a chart, as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The names of what is drawn, in place of a legend: at lines' ends or on them, of areas, floors, regions and guides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Marks as Plotly traces (plain dicts, plain lists)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

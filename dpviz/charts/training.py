@@ -1,7 +1,5 @@
 """Charts of a training run, live or recorded: one line a quantity against the step, the frontier, gradient norms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

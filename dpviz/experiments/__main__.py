@@ -1,7 +1,5 @@
 """See `dpviz.experiments.make`."""
 
-from __future__ import annotations
-
 import sys
 
 from dpviz.experiments.make import main

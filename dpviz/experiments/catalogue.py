@@ -1,7 +1,5 @@
 """All recorded experiments, as `experiments.toml` lists them. One more is one table there."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path

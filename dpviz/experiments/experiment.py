@@ -1,7 +1,5 @@
 """An experiment as a value: what is run, with which settings and seeds, and the function that runs it once."""
 
-from __future__ import annotations
-
 import importlib
 import platform
 import re

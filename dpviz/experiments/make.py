@@ -5,8 +5,6 @@ with what is missing. When all of an experiment is there its record is written a
 next call remakes it from nothing. What needs data that is not here is left out, and its record stays as it was.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -15,8 +15,6 @@ A slider's stops are a list, or described: {log = [low, high, per decade]}, {who
 whole numbers are rounded. What other code lists, such as methods, is given where a field is named.
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path

@@ -9,8 +9,6 @@ That is how links, scripts and the shell are read. In a field a person may also 
 thousands; `readings` turns such a text into this grammar.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

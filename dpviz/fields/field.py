@@ -4,8 +4,6 @@ A field is read from three places (a slider, a typed text, the URL) through one 
 message everywhere: what was found, why it does not work, what would. Only a typed text may follow other conventions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import suppress

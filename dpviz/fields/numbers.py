@@ -4,8 +4,6 @@
 ('1.26', '1e-5', '40\\u202f000', '40k', '77.9 %')
 """
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 

@@ -1,7 +1,5 @@
 """The fields of mechanisms' parameters, for pages and the shell: a new parameter has one entry in mechanism.toml."""
 
-from __future__ import annotations
-
 from dpviz.fields.declared import number
 from dpviz.mechanisms import MECHANISMS
 

@@ -1,15 +1,13 @@
 """Values that stand in TOML files: each key is checked, and a wrong one is named."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 T = TypeVar("T")
-_TYPES: Any = {"str": str, "bool": bool, "float": int | float}
+_TYPES: Any = {str: str, bool: bool, float: int | float}
 
 
 def tables(path: Path, known: set[str]) -> dict[str, Any]:
@@ -26,9 +24,10 @@ def made(kind: type[T], table: Mapping[str, Any], where: str, words: Mapping[str
     needed = {name for name, one in fields.items() if one.default is one.default_factory is dataclasses.MISSING}
     if wrong := (table.keys() - fields.keys()) | (needed - table.keys()):
         raise ValueError(f"{where}: {sorted(wrong)} is unknown or missing; {kind.__name__} has {sorted(fields)}.")
+    types = get_type_hints(kind)
     for key, value in table.items():
-        if not isinstance(value, _TYPES.get(fields[key].type, object)):
-            raise ValueError(f"{where}: expected {key}={value!r} to be of type {fields[key].type}.")
+        if not isinstance(value, _TYPES.get(types[key], object)):
+            raise ValueError(f"{where}: expected {key}={value!r} to be of type {types[key].__name__}.")
     try:
         return kind(**{key: v.format_map(words) if isinstance(v, str) else v for key, v in table.items()})
     except KeyError as unknown:

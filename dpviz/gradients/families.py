@@ -4,8 +4,6 @@ The Bayesian cost of unclipped distances is ln E exp(Tψ(d))/T with Tψ ~ r·d²
 the tail of d is heavier than Gaussian that expectation is infinite, whatever an estimate from a sample says.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -21,8 +21,6 @@ converts as the Rényi accountant does (docs/proofs.md, "The two definitions"): 
     [1.018, 0.845, 0.525]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

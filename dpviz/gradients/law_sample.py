@@ -26,8 +26,6 @@ its mirror image.
     array([1.209])
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

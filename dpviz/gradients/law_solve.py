@@ -5,8 +5,6 @@
 3.461
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -20,8 +20,6 @@ above this one, since it converts a moment of the same loss.
     True
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ A group's norms are scale · W with P(W > w) = e^(−w^shape), so that E[min(r, 
 gradients all point one way, `angle` from the first group's. No sample is drawn.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

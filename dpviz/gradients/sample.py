@@ -12,8 +12,6 @@ Their Figure 1: 50 vectors of 1000 coordinates of shape 0.5, all 1225 pairs.
     True
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ The bytes come from strangers: nothing in them is ever executed (a pickle in an 
 allocated on their word alone, and whatever they are, the answer is a sample or a ValueError that says what to change.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

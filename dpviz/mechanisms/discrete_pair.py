@@ -1,7 +1,5 @@
 """Dominating pairs known as atoms of the privacy loss: what is computed on a grid, and has no density."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

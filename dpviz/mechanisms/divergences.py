@@ -4,8 +4,6 @@ With X = P/Q = 1 + u they are sums of positive terms (`excess`), E_Q[X^α] − 1
 covers many times what the quadratures err by. Orders that would need very many points have closed upper bounds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

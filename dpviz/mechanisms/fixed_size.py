@@ -4,8 +4,6 @@
 'Gaussian, σ = 1.1, batches of 256 out of 60000'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

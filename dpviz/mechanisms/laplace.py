@@ -5,8 +5,6 @@
 'sampled Laplace, b = 2, q = 0.1'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -25,8 +25,6 @@ so each further order costs one exponential a node. Summed as it stands, the err
 where ln A_α is small; `log_moments` keeps all digits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

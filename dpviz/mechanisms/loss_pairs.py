@@ -1,7 +1,5 @@
 """Dominating pairs whose outputs are losses, made of other pairs: one of several, at random and told; and both ways."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

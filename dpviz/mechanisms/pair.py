@@ -10,8 +10,6 @@ Both are symmetric about 0, and their log likelihood ratio ln(n(z − 1)/n(z)) d
 Noise on a Poisson-sampled sum: the pairs of one example added or removed, and of one replaced by another.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@
 'sampled Gaussian, σ = 4, q = 0.01, a person with 2 rows'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -11,8 +11,6 @@ The sampled Gaussian mechanism of private training, one example replaced by anot
 'sampled Gaussian, σ = 4, q = 0.01, replace one'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -4,8 +4,6 @@
 'Gaussian, σ = 1.1, 234 batches of a shuffled pass'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

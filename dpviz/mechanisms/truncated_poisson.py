@@ -4,8 +4,6 @@
 'sampled Gaussian, σ = 1.1, q = 0.004, at most 320 of 60000'
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What a question answers: a plot and facts, and the words that are made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum

@@ -1,7 +1,5 @@
 """The cards of accountants, as a detail of a page: each name opens what it is and whom to cite."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from dpviz.accounting.adaptive import filter, rogers

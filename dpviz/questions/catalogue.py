@@ -1,7 +1,5 @@
 """All questions, by page: the one list that the app, the shell and `dpviz.ask` go by."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.questions.attack import ATTACK

@@ -5,8 +5,6 @@ the `LinePlot`. `color` is a name in `look`, `family` SOLID where the line is no
 of the words does, "up(4)" say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

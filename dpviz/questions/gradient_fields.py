@@ -1,7 +1,5 @@
 """Which gradients Bayesian accounting learns distances from: the settings of a sample, and their controls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from dpviz.fields.declared import choice, number

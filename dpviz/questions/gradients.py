@@ -4,8 +4,6 @@
 100
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How often the best attack is right, as answers say it: by the whole privacy curve, and by one pair (ε, δ) alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

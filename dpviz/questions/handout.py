@@ -4,8 +4,6 @@ One field moves at a time; the others stay where they were when the file was mad
 and so are the frames: the browser unpacks them (DecompressionStream, in all current browsers since 2023).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

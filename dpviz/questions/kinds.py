@@ -1,7 +1,5 @@
 """Which mechanism a question is about, as one setting made of fields: its kind, and its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ another key, or another default, say so in their tables (`was`, `key`, `before`)
 is no link of any time: it opens with today's defaults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode

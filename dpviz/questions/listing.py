@@ -1,7 +1,5 @@
 """Rows of words with links to pages of the app, for what a data table would cut off."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The mechanism's settings, shared by every page that has one."""
 
-from __future__ import annotations
-
 from dpviz.fields import numbers
 from dpviz.fields.declared import number
 from dpviz.training import events

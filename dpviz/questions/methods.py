@@ -1,7 +1,5 @@
 """What questions call the accountants, and the steps at which they ask them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar

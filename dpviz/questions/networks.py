@@ -1,7 +1,5 @@
 """Trained networks as values: whose they are and what bounds an attack on them; what they give away is measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

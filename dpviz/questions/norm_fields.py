@@ -1,7 +1,5 @@
 """Settings of the questions that choose a family of gradient norms."""
 
-from __future__ import annotations
-
 from dpviz.fields.declared import choice, number
 from dpviz.gradients.norm_families import FAMILIES
 

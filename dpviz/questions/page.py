@@ -1,7 +1,5 @@
 """A page: one question, or several that a choice on the page tells apart; pages.toml says what it is called."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property

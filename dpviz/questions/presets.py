@@ -1,7 +1,5 @@
 """Published settings as values, each once in presets.toml; a page offers its own by their keys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A question as a value: its settings, one pure function from their values to an answer, and its words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The Python script of an answer: `dpviz.ask` with what differs from the defaults."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any

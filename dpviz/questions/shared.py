@@ -1,7 +1,5 @@
 """Fields that several pages use and that belong to none."""
 
-from __future__ import annotations
-
 from dpviz.fields.declared import choice, flag, number
 
 IMAGE = choice("image")

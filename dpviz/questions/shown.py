@@ -1,7 +1,5 @@
 """What is shown of an answer, as figures and HTML: on a page, in a frame of it, in a page that is handed out."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A question takes such a value among its settings and asks it for its sample. A p
 spot; whoever cannot wait for it hands the question what is there: the sample held already, or why it is missing.
 """
 
-from __future__ import annotations
-
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable

@@ -5,8 +5,6 @@ three keeps the other two, and so moves q, T or both; nothing else ever does. En
 rounded up to whole steps, would be read as another number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

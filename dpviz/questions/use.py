@@ -4,8 +4,6 @@ Every number is written as it is used, never on the unsafe side. Texts and code 
 Poisson batches by q itself, not by a batch size, and divides sums by the expected batch: what ε counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ items, as `one`, make an entry each. In the place of texts it may have `use`, an
 `parts`, an expression for one or several metrics, notes or formulas.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

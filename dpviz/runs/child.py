@@ -4,8 +4,6 @@ The parent says lines of JSON on the child's standard input; the child answers p
 standard output, only ever read from a child of our own, and ends when its input closes.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

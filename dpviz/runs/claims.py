@@ -3,8 +3,6 @@
 Every page, table, file and report reads its ε here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The one thread of an engine that writes events to the store."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

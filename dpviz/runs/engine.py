@@ -4,8 +4,6 @@ All of it can be called from any thread, a Streamlit script's too: calls read an
 the engine's own (`scheduler`, `collector`) do the rest.
 """
 
-from __future__ import annotations
-
 import atexit
 import threading
 import time

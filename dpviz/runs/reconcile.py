@@ -1,7 +1,5 @@
 """The true state of runs whose engine or host is gone: whoever looks finds out, and the store is put right."""
 
-from __future__ import annotations
-
 import time
 
 from dpviz.runs.processes import is_alive

@@ -8,8 +8,6 @@ replaced reaches one teacher. Of the 2,000 test digits the first 1,000, without 
 the other 1,000 the student is tested.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

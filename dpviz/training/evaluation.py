@@ -1,7 +1,5 @@
 """What a network gets right: on test data, on a part of the training data, and in a private count."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -46,8 +46,6 @@ Bayesian bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what th
 The events hold every mechanism that was charged: `dpviz.runs.exchange.recheck` finds every recorded ε again.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from importlib import resources

@@ -1,7 +1,5 @@
 """Files that nobody ever reads half of."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

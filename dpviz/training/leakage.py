@@ -8,8 +8,6 @@ What is measured here is measured on the training data itself, without noise: no
 `dpviz.gradients.leakage`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

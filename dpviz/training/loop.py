@@ -3,8 +3,6 @@
 >>> summary = run(RunSettings(steps=20), print, FreeRun())
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -8,8 +8,6 @@ batches drawn uniformly without replacement from the shipped digits. Everything 
 arguments give the same numbers on the same machine, and a longer training passes through the shorter one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self

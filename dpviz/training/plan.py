@@ -5,8 +5,6 @@
 ((SampledGaussian(noise_multiplier=2.0, sample_rate=0.1), 3),)
 """
 
-from __future__ import annotations
-
 from dpviz.mechanisms import Event, Mechanism, merge_events
 from dpviz.training.methods import METHODS
 from dpviz.training.samplers import charges

@@ -1,7 +1,5 @@
 """Accuracy on Adult of one posterior sample, of a Langevin chain, or of both in a row: an experiment's measure."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, cast
 
 import numpy as np

@@ -18,8 +18,6 @@ nothing else. How many draws it took, or that none was kept, depends on the data
 published.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular

@@ -14,8 +14,6 @@ Results do not depend on who listens, so nothing of this is an argument of what 
 ends the work: that is how it is cancelled.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Where a run's random numbers come from: one seed for all, or the system's cryptographic source for what is secret."""
 
-from __future__ import annotations
-
 import secrets
 from typing import NamedTuple
 

@@ -10,8 +10,6 @@ RandomAllocation(noise_multiplier=1.1, batches=10)
 ['allocation', 1.1, 10, 15]
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ On an accelerator a batch is padded to a fixed size with examples whose label is
 and nothing waits for the device.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """One run's network, method, accounts and record: what the loop drives step by step."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Steps that ran and were not yet told about: read from the device together, charged, and made into one event."""
 
-from __future__ import annotations
-
 import time
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """A run's first and last numbers: what is planned, what was charged, how the accountants read it, and the one claim."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

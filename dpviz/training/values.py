@@ -4,8 +4,6 @@
 True
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The file of parameters that a run leaves behind, for later runs to start from and for attacks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The words of `words.toml`, filled in with facts."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 from typing import Any

@@ -5,8 +5,6 @@ Slow parts are computed beside the page and never hold up the quick ones, nor ea
 quick; its browser asks for the rest. Results are kept by value: going back costs nothing.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ A visitor can go back to the last state that the page was drawn with, reset the 
 report; the server's console gets the traceback.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator

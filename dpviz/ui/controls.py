@@ -1,7 +1,5 @@
 """Widgets bound to fields: a slider and a text for the same number always agree, and a bad text loses nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

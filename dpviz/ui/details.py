@@ -2,8 +2,6 @@
 blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any

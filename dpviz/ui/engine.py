@@ -1,7 +1,5 @@
 """The engine of runs as pages use it: one for all sessions of this process, with its troubles in words."""
 
-from __future__ import annotations
-
 from dpviz.runs.engine import Engine
 from dpviz.runs.engine import engine as shared
 from dpviz.runs.store.records import StoreError

@@ -3,8 +3,6 @@
 What is kept is replaced, never changed: a run that is stopped in the middle loses all it stored or nothing.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 

@@ -2,8 +2,6 @@
 answers.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, TypeVar
 

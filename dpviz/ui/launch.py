@@ -1,7 +1,5 @@
 """Start the app's server: `dpviz app`, `make run`. Checks the port first, so that a taken one is said in one line."""
 
-from __future__ import annotations
-
 import errno
 import importlib.util
 import os

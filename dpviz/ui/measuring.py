@@ -4,8 +4,6 @@ A page asks with `result` while it computes, and is drawn without what is not th
 rest measured, says how far it is, and draws the page again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Hashable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Controls that are more than a field, by the name that a question's layout gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from html import escape

@@ -1,7 +1,5 @@
 """What stands on every page and where: its address and look, its two sides, headline and notes, and its side bar."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache

@@ -5,8 +5,6 @@ presenting does: no preset, pin, undo or script knows of it. Whatever is not sho
 how many there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A chart on a page: drawn once under its key, then only ever changed, by the server or by a control's movement."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 

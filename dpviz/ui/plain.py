@@ -9,8 +9,6 @@ Streamlit, and a chart reads tags: these are for them.
 '‹b>x‹/b>'
 """
 
-from __future__ import annotations
-
 import re
 
 # What means something anywhere in a line: code, emphasis, links, tags, entities, formulas, a line struck through.

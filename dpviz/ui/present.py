@@ -5,8 +5,6 @@ A page that is presented shows headline, chart and up to three sliders in large 
 the pins of the link as stops of a story.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every field and every preset of every page: one namespace in the URL and in the session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.fields.field import Choice, Field

@@ -4,8 +4,6 @@ One fragment holds all that follows the controls, and in it another what shows t
 alone, and the chart tells controls what they are to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace

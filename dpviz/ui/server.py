@@ -1,7 +1,5 @@
 """What the app's server is made of beside Streamlit: the guard, how it begins and ends, and sessions of who left."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

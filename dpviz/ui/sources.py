@@ -1,7 +1,5 @@
 """Samples as the app has them: measured in the process beside it, or uploaded and kept for the session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 from typing import Any

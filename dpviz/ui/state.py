@@ -3,8 +3,6 @@
 Widgets come and go with their page; the values here stay. Every session key of the app is named in `Keys`.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import uuid

@@ -1,7 +1,5 @@
 """Exactly: how often each class comes out of a noisy maximum, by quadrature, and how far two such lists are apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

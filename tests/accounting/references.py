@@ -1,7 +1,5 @@
 """What several tests compare with: the Gaussian's exact profile and Bayesian costs, written down term by term."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Released numbers for tests: charged nowhere, with noise that happens to be 0, so that rules can be followed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpviz

@@ -1,7 +1,5 @@
 """`bayesian_pool` written out, threshold by threshold: what its tests and those of runs compare with."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

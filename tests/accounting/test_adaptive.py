@@ -1,7 +1,5 @@
 """Steps chosen as one goes: ledger, filters and odometers are exact at their boundaries and keep their promise."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

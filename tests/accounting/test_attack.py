@@ -1,7 +1,5 @@
 """What an attacker gains: the papers' numbers, exact ones by integration, ROC curves, attacks played, the town."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

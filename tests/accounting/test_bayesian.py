@@ -1,7 +1,5 @@
 """Bayesian DP: ψ against 60 digits, ε_μ against direct sums, the certified bound at any m, pools, solver and sweep."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

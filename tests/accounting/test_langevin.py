@@ -1,7 +1,5 @@
 """Langevin dynamics: composed costs, tabulated divergences, published step sizes and posterior samples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

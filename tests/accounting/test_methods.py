@@ -1,7 +1,5 @@
 """The facade: names, options, types, shapes, least numbers; basic and strong composition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

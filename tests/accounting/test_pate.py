@@ -1,7 +1,5 @@
 """PATE: noisy maxima against exact outcomes, sums of answers, and what may be published of their cost."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Adaptive policies: the rules of Lécuyer 2021, §5.1, what they cost, and that they see released counts alone."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rényi accounting: conversions, orders and their search, the cap of total variation, closed and asymptotic forms."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

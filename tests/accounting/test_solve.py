@@ -1,7 +1,5 @@
 """The solver and its bracketing search: answers hold for the very float, nothing better would do."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """The tight accountant against other libraries, closed forms and quadrature; its parts and its shortcuts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

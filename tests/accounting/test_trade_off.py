@@ -1,7 +1,5 @@
 """Risks read off the whole privacy curve: against a transform of one's own, closed forms, and each other."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What tuning costs: reference numbers, and the best of K runs in full on small mechanisms."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

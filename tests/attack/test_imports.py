@@ -1,7 +1,5 @@
 """A seeded part of the attack by mutated run files, and that the attack notices what breaks."""
 
-from __future__ import annotations
-
 import json
 import random
 import tracemalloc

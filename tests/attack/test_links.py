@@ -1,7 +1,5 @@
 """A seeded part of the attack by links; the app itself opens some of them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator

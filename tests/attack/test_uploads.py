@@ -1,7 +1,5 @@
 """A seeded part of the attack by mutated uploads."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.attack import uploads

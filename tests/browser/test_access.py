@@ -1,7 +1,5 @@
 """Every page can be used by those who hear it or have keys alone: judged by axe-core, in both themes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import axe_playwright_python

@@ -1,7 +1,5 @@
 """Curves, names and words follow the finger, and in the end say what a fresh page says."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

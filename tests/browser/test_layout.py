@@ -1,7 +1,5 @@
 """At each size of a screen no word is clipped or lies on another, and all that is pressed can be hit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

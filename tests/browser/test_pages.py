@@ -1,7 +1,5 @@
 """Every page in a real browser: it opens without an error, says the library's numbers, and its words can be read."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Callable

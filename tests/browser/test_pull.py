@@ -1,7 +1,5 @@
 """A slider pulled from end to end: at every frame each number keeps its name, moves the right way and never jumps."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

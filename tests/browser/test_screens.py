@@ -1,7 +1,5 @@
 """A phone, a lecture hall, a sheet of paper."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests as strangers send them: other origins, rebound names, frames, accounts; and everyday use beside them."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """Axes show the curves with few round ticks, names keep apart, and numbers are short and near."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

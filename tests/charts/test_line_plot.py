@@ -1,7 +1,5 @@
 """The line chart: valid for Plotly, small, true at each x, calm where numbers explode, and names where nothing is."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

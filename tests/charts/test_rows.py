@@ -1,7 +1,5 @@
 """Charts of rows, of counts and of runs: marks where they belong, words, tables, files, and what a pin keeps."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

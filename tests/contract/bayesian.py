@@ -1,7 +1,5 @@
 """Bayesian DP with the face of an accountant, for the contract: one sample of distances, in units of their bound."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

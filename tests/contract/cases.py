@@ -3,8 +3,6 @@
 Every method of METHODS joins by itself, with every combination of its closed choices; what is special is said here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What any accountant must keep, whatever it computes: one function a property, for one setting."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

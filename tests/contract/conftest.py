@@ -1,7 +1,5 @@
 """Fixtures of the contract: each accountant that its tests are run over."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contract.cases import CASES, QUICK, SLOW, Case

@@ -1,7 +1,5 @@
 """One contract for all accountants, tight and Bayesian included: what any of them must keep (`checks`)."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any

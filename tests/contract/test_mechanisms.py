@@ -1,7 +1,5 @@
 """The contract for mechanisms: every accountant, with every mechanism that it says it supports."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 from functools import partial

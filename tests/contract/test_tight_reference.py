@@ -1,7 +1,5 @@
 """No valid bound may fall below the tight lower curve, and the tight interval keeps the contract within its width."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """In Safari's engine and Firefox: no page has an error; slider, field, presented page and handed-out page work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """WebKit and Firefox by the commands of W3C WebDriver: over HTTP to WebKitWebDriver, over Marionette to Firefox."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

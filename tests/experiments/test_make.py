@@ -1,7 +1,5 @@
 """Records are made from nothing, kept part by part, and finished once all is there."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

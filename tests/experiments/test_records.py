@@ -1,7 +1,5 @@
 """Records are of the experiments as they stand, their ε follows from what they say was run, and pages draw them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

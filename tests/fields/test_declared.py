@@ -1,7 +1,5 @@
 """Each setting is declared once, and a mistake in its entry is named."""
 
-from __future__ import annotations
-
 import doctest
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """What people type for numbers is understood, or refused in words, whatever it is."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import math

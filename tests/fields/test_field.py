@@ -1,7 +1,5 @@
 """Settings as text: exact, forgiving in form, strict in value. What single texts say is in `values/fields.toml`."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

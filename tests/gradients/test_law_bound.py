@@ -1,7 +1,5 @@
 """The Bayesian cost of a known law: the sums pinch it, simulation agrees, and it never lies above DP at its orders."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

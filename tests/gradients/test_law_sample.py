@@ -1,7 +1,5 @@
 """A sample of a known law: counts, estimate, bound, how many are needed; and the true cost, known or simulated."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

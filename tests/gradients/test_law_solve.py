@@ -1,7 +1,5 @@
 """What a known law's Bayesian target asks for holds for the very float, and nothing less does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The tight Bayesian ε of a known law lies between its bounds, which other ways of computing it confirm."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import Any

@@ -1,7 +1,5 @@
 """Families of gradients: their closed forms against sums over a fine grid of quantiles."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples of gradients: distances against the clipped vectors themselves, Weibull vectors, and the scalar families."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Uploaded files: what is read, and what is refused with which words."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

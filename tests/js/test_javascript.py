@@ -1,7 +1,5 @@
 """The pure parts of the browser's scripts, tried by node: each file beside this one, with cases that Python shares."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

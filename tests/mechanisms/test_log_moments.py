@@ -1,7 +1,5 @@
 """ln A_α of one step against 40-digit arithmetic, its exact edges, and what other libraries make of it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Dominating pairs and Rényi curves against 60 digits, sums over outputs and another library; random mixtures, too."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

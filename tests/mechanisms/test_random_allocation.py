@@ -1,7 +1,5 @@
 """Random allocation: reference numbers, an integral, a simulation, and what both bounds must keep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ An attacker who sees outputs in cells only tells worlds apart no better than one
 probability is exact: what such an attacker reaches is a lower bound, which no dominating pair may lie below.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

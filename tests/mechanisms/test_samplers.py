@@ -1,7 +1,5 @@
 """Samplers as loaders run them: reference numbers, brute force over all batches, simulations, and refusals."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

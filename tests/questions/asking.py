@@ -1,7 +1,5 @@
 """Asks a question as a link does: settings by their keys in links, as text; reads what is drawn; and runs scripts."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Engines on temporary folders with torch-free training; waiting is always bounded and never by guess."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Training functions without any training: fast, free of torch, for the engine's tests."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

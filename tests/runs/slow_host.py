@@ -1,7 +1,5 @@
 """The host of the workers, of which all but the first hang while they load, as on a machine that is too busy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The claim of a recorded run where it is made: attempts, starts from other runs, early ends, earlier versions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

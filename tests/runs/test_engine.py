@@ -1,7 +1,5 @@
 """The engine when nothing goes wrong: submit, watch, hold, stop, queue, from any thread."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import http.client

@@ -1,7 +1,5 @@
 """Whatever is killed: nothing recorded is lost, the state is true, and no process stays behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

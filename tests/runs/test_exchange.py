@@ -1,7 +1,5 @@
 """Runs as files: out and in again the same, other files refused with a reason, reports that need nothing else."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib

@@ -1,7 +1,5 @@
 """What is measured on the training data says so wherever it appears, and is left out of what is published."""
 
-from __future__ import annotations
-
 import csv
 import doctest
 import io

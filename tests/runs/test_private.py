@@ -1,7 +1,5 @@
 """Only its owner may read the store, whatever the umask says and whatever lay there before."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Processes told apart, the dead from the living; runs whose process is gone; what is said while they start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A training of one's own on the pages: the same claims, live, held and stopped from there; what fails is charged."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A damaged store is set aside and begun anew; what cannot be read whole claims nothing."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The store: what it keeps, in which order, and that neither many hands nor a kill spoil it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

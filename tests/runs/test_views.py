@@ -1,7 +1,5 @@
 """Events as arrays, and many who watch."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

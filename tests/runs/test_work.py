@@ -1,7 +1,5 @@
 """From the worker to the store: events numbered and sent, desired states obeyed, one final event; all are collected."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Teachers, their votes and a student: NumPy alone, and the same on every machine but for a vote or two."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What earlier runs spent on the same data is part of every ε; what they learned elsewhere is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Curves are drawn as described, and whitened features are each example's own, of one length, and kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ Every module of this package that has a `table()` is an attack. Each runs in a p
 MINUTES; with names only those run, and their sections alone are printed.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import signal

@@ -5,8 +5,6 @@ second: it asks for the frames around its hand as `dpviz/charts/hand/frames.js` 
 wrong, and what the app's memory grew by.
 """
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

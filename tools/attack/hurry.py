@@ -5,8 +5,6 @@ sliders, sliders dragged with the pointer. Once the page is idle, each control t
 its text, its slider and the address must agree, and another tab that opens this address must show the same headline.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 import os

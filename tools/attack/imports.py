@@ -3,8 +3,6 @@
 python -m tools.attack.imports --count 2000 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -8,8 +8,6 @@ all there, the states are true, the run that waits runs to its end, and no proce
 held against the steps whose weights they had seen. `tools.attack.programs` does it to a few, on full disks too.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

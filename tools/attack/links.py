@@ -6,8 +6,6 @@ A link is read as the pages read it; then the page computes, speaks, draws, tabu
 Streamlit around it. What takes long by design (`slow`) is done beside a page and left out here.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -4,8 +4,6 @@ Every link and every upload comes in a session of its own, over a websocket, and
 Said is what the app's process holds before, and after the sessions have ended.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import io

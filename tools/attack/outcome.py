@@ -1,7 +1,5 @@
 """What came of an attack, and bounds for each of its files: time, memory, and where it broke."""
 
-from __future__ import annotations
-
 import os
 import signal
 import traceback

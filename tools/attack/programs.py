@@ -4,8 +4,6 @@ Each round starts a program of its own, which says every step that it has seen; 
 After the end the store is looked at: what it claims must cover the last step that was said.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -6,8 +6,6 @@ the runs; on the others false alarms and hits are bounded at 97.5 % each (Cloppe
 alarms + δ of any (ε, δ) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import NamedTuple

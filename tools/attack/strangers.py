@@ -5,8 +5,6 @@ the right ones, with all that proxies say, comes first to the shared folder for 
 browsers look for "localhost" first. A plain Dask client without the certificate tries the ports of the workers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -3,8 +3,6 @@
 python -m tools.attack.uploads --count 3900 --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import random

@@ -59,8 +59,6 @@ follows from people's own data, and is no part of what is promised.
 [86.0, 346.0, inf]
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -18,8 +18,6 @@ lower δ starts with larger filters, and what was spent may then fit one filter 
 4.1477129
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

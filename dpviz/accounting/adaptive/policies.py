@@ -44,8 +44,6 @@ distance to a ceiling, and the ceiling falls as the noise per example, σ/batch,
 Budgets are not assumed: they are those of the steps and counts that the policy asked for.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

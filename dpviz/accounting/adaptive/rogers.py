@@ -10,8 +10,6 @@ for n examples. A sampled Gaussian step has no single (ε_i, δ_i): each gets δ
 beyond which nothing is promised. ε_i is then that of strong composition here (exact amplification by sampling).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

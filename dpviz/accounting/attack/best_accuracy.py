@@ -15,8 +15,6 @@ is the larger of the two (Balle, Barthe, Gaboardi 2018, Theorem 1); at π = ½ b
 with probability (1 + δ(0))/2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple

@@ -13,8 +13,6 @@ accuracy moves smoothly with ε.
 True
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What ε lets an attacker do: membership guesses under (ε, δ)-DP, and what a mechanism itself lets them do."""
 
-from __future__ import annotations
-
 from typing import overload
 
 import numpy as np

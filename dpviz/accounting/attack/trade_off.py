@@ -14,8 +14,6 @@ Every pair (ε, δ) of the curve bounds every attack, and each risk is the least
 known at some ε only, and from above, never says too little. The grid that shows it is aimed at the ε that decides.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -45,8 +45,6 @@ How many distances the certified Bayesian bound needs: the m from which on it ke
 115138.0
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace

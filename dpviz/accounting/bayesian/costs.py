@@ -63,8 +63,6 @@ where m is 100; empirical Bernstein was at most 0.02 % below betting, and up to 
     (1.0, 0.0516)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

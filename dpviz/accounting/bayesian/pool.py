@@ -9,8 +9,6 @@ thresholds s fixed ahead, the share of distances above s is at most
 where X of N distances exceed s; γ is shared among the thresholds and some η.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@
 11.524
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ the momentum: with the same noise it costs the same.
 1.33
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict, Unpack, overload

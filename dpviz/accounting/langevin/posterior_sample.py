@@ -18,8 +18,6 @@ variation, on all data sets, it is (ε, (1 + e^ε)τ); of one whose τ nobody ha
 0.1
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -30,8 +30,6 @@ Proposition 5 is meant to be the same for η_t = η₁ t^(−1/3), yet neither i
 Γ measures how much gradients differ between examples. It is not known and no step size changes its term.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

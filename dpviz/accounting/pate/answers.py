@@ -44,8 +44,6 @@ hold, what holds for all votes is the answer.
 ([0.00298, 0.02], 0.02)
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -60,8 +60,6 @@ Of Confident-GNMax every check is paid for as at any votes, and every query as i
 cost at known votes is not smoothed.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The tight reference behind the same face as every other accountant."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -20,8 +20,6 @@ Composition and domination: Zhu, Dong, Wang 2022, Theorem 10. Grids: Doroshenko 
 Tilted transforms: after Koskela, Jälkö, Honkela 2020 (the transform) and Esscher (the tilt).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ The Rényi bound on the tight accountant's steps: the same orders, the same ε a
 What is returned was put back: ε_upper(δ_upper) ≤ ε and ε_lower(δ_lower) ≥ ε hold for the very floats, whatever δ is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -9,8 +9,6 @@ convolved on a grid that lies above the loss (`privacy_loss`): their δ is never
 eye; the tight accountant bounds δ from both sides.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -35,8 +35,6 @@ single mass, such as the atom's, are kept apart: they change δ by a factor, (1 
 this δ = 1e-12 after 10⁶ steps would drown, as no tilt helps where single large losses make δ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

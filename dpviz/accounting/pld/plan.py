@@ -3,8 +3,6 @@
 Nothing here is part of a proof: the bounds of `tight` hold for any plan, a poor plan only makes them wide.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ Both differ from H by O(interval²): the first adds interval²/6 to the variance
 interval²/12.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ not (rarely sampled steps with little noise, mostly), the slow ones are asked, u
 direction: at ε = 0 both are the total variation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import NamedTuple

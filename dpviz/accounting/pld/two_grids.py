@@ -14,8 +14,6 @@ computed value plus or minus the error) are put on the coarse grid by chords and
 composed with Rᵀ.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TypeGuard

@@ -1,7 +1,5 @@
 """The Rényi accountant and its ancestor, the moments accountant."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """Accountants that add up Rényi divergences, and the one sum that all of them keep."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field

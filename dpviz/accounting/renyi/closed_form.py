@@ -18,8 +18,6 @@ about a centre A_α ≥ B_α (Mironov, Talwar, Zhang 2019, Theorem 5), so that a
 integrated, to be looked at.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload

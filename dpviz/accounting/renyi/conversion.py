@@ -7,8 +7,6 @@ improved:  ε(α) = R + ln((α − 1)/α) − (ln δ + ln α)/(α − 1)      (B
 where R is the divergence of all steps together. Both are upper bounds at every order, so any set of orders is sound.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike

@@ -16,8 +16,6 @@ Orders run from 1.0001, which large ε needs, to 10^6, which many nearly free st
 σ = 10, q = 1e-4, T = 10^6 reads ε = 0.106 for 0.031).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -31,8 +31,6 @@ so, would not say it. With ε(δ) = 0 from TV on, the least δ with ε(δ) ≤ �
 the two stay each other's inverse.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures on their way to the browser: their columns of numbers as base64 of short numbers, each once."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

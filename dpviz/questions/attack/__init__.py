@@ -1,7 +1,5 @@
 """What can an attacker do?"""
 
-from __future__ import annotations
-
 from dpviz.questions.attack.roc import ROC
 from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import RESIDENTS, SEEN, TOWN

@@ -1,7 +1,5 @@
 """Which attacks are possible? The true positive rate that a mechanism allows at each false positive rate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace

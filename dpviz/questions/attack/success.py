@@ -1,7 +1,5 @@
 """What does ε mean? Right guesses and belief that (ε, δ) alone allows: two quantities unless all odds are even."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal

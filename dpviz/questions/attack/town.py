@@ -1,7 +1,5 @@
 """The town of Triastcyn & Faltings 2020, §3: what an attacker sees of its noisy mean, and how often they are right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """May I stop when I like?"""
 
-from __future__ import annotations
-
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND

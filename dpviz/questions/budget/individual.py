@@ -1,7 +1,5 @@
 """A budget for each person: who may take part how long, when short gradients cost less (Feldman & Zrnic 2021)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """What adaptive noise, adaptive batches and fine-tuning would do and cost on an assumed accuracy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self

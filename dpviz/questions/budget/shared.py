@@ -1,7 +1,5 @@
 """What the questions about budgets ask for, draw and say alike."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

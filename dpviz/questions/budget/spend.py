@@ -1,7 +1,5 @@
 """Spend by hand: blocks of steps against a filter's budget, each with what it cost and what is left after it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What one may stop at any time costs, beside what must be planned."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Policies in recorded training runs: read with today's accountants, and drawn with error bars."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Of a sample it is certified where distances have a largest; beside it stand the estimate as printed, and the truth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Every accountant's ε along the steps, for one setting."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

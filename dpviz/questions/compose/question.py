@@ -1,7 +1,5 @@
 """The question and its controls."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from dataclasses import replace

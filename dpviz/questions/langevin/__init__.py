@@ -1,7 +1,5 @@
 """Which step size is private?"""
 
-from __future__ import annotations
-
 from dpviz.questions.langevin.conditions import CONDITIONS, REGION
 from dpviz.questions.langevin.curves import CLIP, COST, EPSILON, MSE, MSE_EPSILON, SIZE
 from dpviz.questions.page import page

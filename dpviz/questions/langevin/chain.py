@@ -1,7 +1,5 @@
 """The steps of a Langevin sampler: what they cost, which step sizes keep a claim, and the questions' shared frame."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass

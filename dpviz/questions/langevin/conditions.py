@@ -7,8 +7,6 @@ place of (3). c₂ depends on q, so (3) is found anew for every batch: what comp
 moment; until then it is drawn with the c₂ of the present batch, as if that served all.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

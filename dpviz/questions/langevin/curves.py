@@ -1,7 +1,5 @@
 """What the steps cost; the largest step size against ε, N and L; and the error against step size and ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Settings of the questions about a trained network, and the network that they name."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Mapping

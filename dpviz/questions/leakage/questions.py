@@ -4,8 +4,6 @@ Distances between gradients of training and of test examples are those of Triast
 by a threshold of the loss is that of Yeom et al. 2018.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
 from typing import Any

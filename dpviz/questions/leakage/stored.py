@@ -1,7 +1,5 @@
 """The runs of this machine's store as networks: those that ended and kept their weights."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How much noise do I need?"""
 
-from __future__ import annotations
-
 from dpviz.questions.noise.expected import EXPECTED
 from dpviz.questions.noise.question import ALONG_NOISE, SOLVE
 from dpviz.questions.noise.risk import RISK_FIRST

@@ -1,7 +1,5 @@
 """ε along the noise by every method, and where each crosses the target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

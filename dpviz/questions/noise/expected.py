@@ -1,7 +1,5 @@
 """Which accuracy may be expected at this ε: recorded and published runs on a data set, one point each."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass

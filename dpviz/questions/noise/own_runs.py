@@ -1,7 +1,5 @@
 """The runs of this machine's store as points of accuracy against ε."""
 
-from __future__ import annotations
-
 import math
 
 from dpviz.questions.noise.expected import Reached

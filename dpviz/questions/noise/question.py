@@ -1,7 +1,5 @@
 """Which noise keeps the target ε, along its axis; and the missing one of noise, T, q, δ, by every method."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace

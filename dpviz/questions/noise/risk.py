@@ -1,7 +1,5 @@
 """Which noise keeps a risk: the advantage, detection, belief, reconstruction or μ that a person chooses, and no ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from dataclasses import astuple, dataclass, replace

@@ -1,7 +1,5 @@
 """Which Rényi order decides, and what is known of R(α)?"""
 
-from __future__ import annotations
-
 from dpviz.questions.orders.questions import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
 from dpviz.questions.page import page
 

@@ -1,7 +1,5 @@
 """What is known at each Rényi order of the sampled Gaussian mechanism; charts have λ = α − 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 What is known at a setting, bound by bound, is a detail of each (Mironov, Talwar, Zhang 2019, Table 1).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

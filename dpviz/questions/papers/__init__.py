@@ -1,7 +1,5 @@
 """What do five papers print, and does it hold?"""
 
-from __future__ import annotations
-
 from dpviz.questions.page import page
 from dpviz.questions.papers import abadi, adaptive, bayesian, check, claims, pate, recorded, sampled
 

@@ -1,7 +1,5 @@
 """Abadi et al. 2016: its two theorems, the privacy loss behind them, clipping; and a lecture's toy example."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Figs. 1b to 1d, 2b and 2d of Lécuyer 2021, drawn from what the author published of the runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

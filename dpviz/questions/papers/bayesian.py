@@ -1,7 +1,5 @@
 """Triastcyn & Faltings 2020: Figs. 1, 3 and 4, the estimator of §4.3.1, Propositions 3 and 4, Table 1's inference."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

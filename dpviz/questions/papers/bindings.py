@@ -4,8 +4,6 @@ Variables, attributes, items with a text as key, keywords, parameters and option
 share their values. The order of the lines and the scope play no part, so no value is lost: it may be one too many.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

@@ -1,7 +1,5 @@
 """Does a claimed ε follow from what is described? Consistent, too low, or what is missing to tell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

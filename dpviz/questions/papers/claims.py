@@ -1,7 +1,5 @@
 """What was printed, and what comes out? Every printed ε and accuracy beside what computing it anew gives."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

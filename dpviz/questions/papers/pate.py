@@ -1,7 +1,5 @@
 """PATE: what the answers of an ensemble of teachers cost, whatever they vote, at known votes, and when published."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Accuracy against ε by recorded runs: Fig. 3 of Li, Chen, Liu, Carin 2019 on Adult, and digits by four networks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

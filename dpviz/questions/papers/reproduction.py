@@ -5,8 +5,6 @@ function's keywords are annotated with fields, which layouts and other functions
 it alone, and each would be one more name of its module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any

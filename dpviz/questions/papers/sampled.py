@@ -1,7 +1,5 @@
 """Mironov, Talwar, Zhang 2019: Fig. 1, closed form against exact divergence; Theorem 5, A_α ≥ B_α."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

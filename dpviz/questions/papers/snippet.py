@@ -7,8 +7,6 @@
 ('kclaim', 'clip')
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """How often a program trains and makes things private: its calls, through functions and loops; it is never run."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """What five papers and a lecture print, and the functions that compute it anew: values, no pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dpviz.questions.printed.claim import VERDICTS, Figure, Paper, Printed, Recomputed, read

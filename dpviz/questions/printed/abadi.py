@@ -1,7 +1,5 @@
 """Abadi et al. 2016, and a lecture's slides about it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

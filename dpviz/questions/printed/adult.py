@@ -1,7 +1,5 @@
 """What recorded runs on Adult reached, and what they cost by three ways of accounting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

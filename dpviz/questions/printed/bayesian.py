@@ -1,7 +1,5 @@
 """Triastcyn & Faltings 2020: the text, Table 1 and recorded inference, Figures 1 to 5 and two formulas."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

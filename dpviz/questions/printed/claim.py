@@ -1,7 +1,5 @@
 """A printed statement as a value: what a paper says, and the function that computes it anew; read from `NAME.toml`."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ m-lecuyer today), commit 641b3f3. The repository has no licence: these are numbe
 [283, 211, 217, 286, 291]
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

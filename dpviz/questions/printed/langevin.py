@@ -1,7 +1,5 @@
 """Li, Chen, Liu, Carin 2019: step sizes, Table 1, Figures 1 to 3 and its appendix."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

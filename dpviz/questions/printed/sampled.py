@@ -1,7 +1,5 @@
 """Mironov, Talwar, Zhang 2019: no ε is printed; its theorem and its comparison are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

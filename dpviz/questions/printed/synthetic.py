@@ -5,8 +5,6 @@ noise 2σC for DP and Bayesian DP, q = 1/1000. Figure 1 draws 50 new gradients a
 are not independent, so γ is not kept: what comes out is the authors' estimate, no bound.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Train: what will a private run cost? Its plan, before anything is trained; starting and watching it is the page's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the form must know of data sets and networks before PyTorch is loaded anywhere, in words."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

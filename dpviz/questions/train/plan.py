@@ -3,8 +3,6 @@
 The same accountants and the same arithmetic as the Compose page and the live run: they agree to the last digit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

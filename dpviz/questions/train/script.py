@@ -1,7 +1,5 @@
 """Python that does without the app what the page did: trains the run, or finds its ε again."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

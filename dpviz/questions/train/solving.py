@@ -1,7 +1,5 @@
 """The noise that a target ε needs, kept by value: some 0.1 s the first time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

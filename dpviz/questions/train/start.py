@@ -1,7 +1,5 @@
 """Where a run starts: random weights, or those of a finished run with the same network."""
 
-from __future__ import annotations
-
 from dpviz.accounting.claims import Claim
 from dpviz.fields import numbers
 from dpviz.runs.claims import FINISHED, StartFrom, claim_of_record, settings_of, start_of, unfit

@@ -5,8 +5,6 @@ everything it started with it, when its standard input closes: that happens when
 A process of its own, because workers that are spawned from inside a Streamlit script would run the script again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

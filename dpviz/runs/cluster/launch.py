@@ -3,8 +3,6 @@
 `Connection` is the scheduler's way to it: started or found, lost, and tried again ever more rarely.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import logging

@@ -1,7 +1,5 @@
 """What a worker keeps after a run: given back to the machine, and measured, so that one that keeps much is replaced."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -1,7 +1,5 @@
 """The thread of an engine that starts the cluster, sends queued runs to it and passes desired states on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -5,8 +5,6 @@ sides of every connection show the one certificate whose key only host, workers 
 on through pipes. A cluster at DASK_SCHEDULER_ADDRESS has its own (Dask's `distributed.comm.tls` settings).
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

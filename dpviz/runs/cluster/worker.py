@@ -5,8 +5,6 @@ of workers (the nanny) is not used: a worker that was killed while its watcher s
 busy machine, never replaced.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import os

@@ -9,8 +9,6 @@ missing, of another type, too long or not in step with the rest is refused with 
 {'step': 2}
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -5,8 +5,6 @@
 (True, '3e18')
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

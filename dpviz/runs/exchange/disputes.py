@@ -1,7 +1,5 @@
 """What an imported run recorded about its ε that does not follow from what it did."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

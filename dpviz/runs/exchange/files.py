@@ -6,8 +6,6 @@ No path and no process of this machine leaves it with a run:
 'File "…/loop.py", line 3: no …/a b/c.pt'
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Every ε of a run from a file anew, from the mechanisms and distances in its events; what was recorded is compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

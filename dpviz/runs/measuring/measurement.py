@@ -6,8 +6,6 @@ as somebody looks at it, and is given up soon after nobody does. They are made o
 changes nothing, for parameters and data are read where the app is.
 """
 
-from __future__ import annotations
-
 import atexit
 import pickle
 import threading

@@ -4,8 +4,6 @@ To each request it says "progress" (words, share or None), then one of "done" (t
 "cancelled". Asked to give up what it is doing, it may still answer with what was done already.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle

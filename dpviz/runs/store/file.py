@@ -1,7 +1,5 @@
 """Connections to one SQLite file from many threads, its tables, and its faults in words; a damaged one is replaced."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """Where runs are kept; files and folders that only their owner may read, whatever the umask says."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -6,8 +6,6 @@
 {'loss': [0.5, inf]}
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

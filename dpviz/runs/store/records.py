@@ -1,7 +1,5 @@
 """What the store keeps about a run, as values that training, store and pages share."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple

@@ -4,8 +4,6 @@ Runs are kept as they were only if all their events are there. Of any other run 
 counts as lost without a single event: half of its steps would show half of what it gave away.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -22,8 +22,6 @@ example drawn from the training data, and for the next one of their distribution
 It is no promise to any example whatever. The distances themselves are not private.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import NamedTuple

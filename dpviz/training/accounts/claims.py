@@ -6,8 +6,6 @@
 ('tight', 'plan', True)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """When to count correct training predictions in private, and what the policy makes of it (Lécuyer 2021, §5)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.accounting.adaptive.filter import Filter

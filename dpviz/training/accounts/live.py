@@ -7,8 +7,6 @@
 ['moments', 'odometer', 'renyi']
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Whoever is in the data of an earlier run and in those of this one is told of by 
 account of this run begins with what the earlier ones may have spent. Of other data the earlier run has an ε of its own.
 """
 
-from __future__ import annotations
-
 import math
 
 from dpviz.accounting.claims import rounded_up

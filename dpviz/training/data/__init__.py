@@ -1,7 +1,5 @@
 """Data sets, in the order in which pages offer them: rows of `sets.toml`, read as `formats.FORMATS` says."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 from pathlib import Path

@@ -5,8 +5,6 @@
 ((3133, 10), 2)
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple

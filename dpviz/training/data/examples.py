@@ -1,7 +1,5 @@
 """Data of one's own, example by example: arrays, a data set or the rows that a loader reads, drawn from by position."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

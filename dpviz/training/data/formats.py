@@ -1,7 +1,5 @@
 """How the files of each format are read: FORMATS, which rows of `sets.toml` name."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

@@ -6,8 +6,6 @@ augmentation multiplicity). Each view is drawn on its own, whatever the other ex
 secret as the batches: who knew which draw went to which place of a batch would see more than one example move.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """What the engine accepts, told without running the network; what a run of it tells is in `passes`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

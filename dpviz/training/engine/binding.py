@@ -9,8 +9,6 @@ What cannot be seen is trusted: that the optimiser reads gradients and its own s
 with the data elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any

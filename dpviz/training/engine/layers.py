@@ -3,8 +3,6 @@
 Linear layers, embeddings, convolutions and norms have forms of their own; what else is known is written out.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

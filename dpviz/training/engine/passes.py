@@ -17,8 +17,6 @@ towards the layer's input and hands (input, output gradient) over; no weight gra
 none flows towards the data (Bu, Wang, Zha, Karypis 2022, "book-keeping").
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext

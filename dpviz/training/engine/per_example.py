@@ -9,8 +9,6 @@ smallest (`products`). Norms, clipped sums and pair distances follow from that; 
     >>> engine.gradients(images, labels).neighbours_apart()
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

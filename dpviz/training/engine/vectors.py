@@ -1,7 +1,5 @@
 """Parameters and sums of their gradients as one vector, which also has the parameters' shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Networks, in the order in which pages offer them: rows of `models.toml`, made as `networks.NETWORKS` says."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 

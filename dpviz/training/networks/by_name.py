@@ -1,7 +1,5 @@
 """Networks for any of the data sets, by name (`dpviz.training.models`)."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import torch

@@ -1,7 +1,5 @@
 """Two 3 × 3 convolutions with group norm around a shortcut (He et al. 2016; Wu & He 2018)."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 

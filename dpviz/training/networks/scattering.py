@@ -7,8 +7,6 @@ channels are normalised in groups, without any number from the data set (Tramèr
 on these beats convolutional networks at small ε).
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

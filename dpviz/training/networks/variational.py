@@ -1,7 +1,5 @@
 """A network whose weights are drawn from a Gaussian: what variational inference trains."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ of curves that were drawn by chance, as digits are drawn, cost nothing: no pictu
 whitening is the power 1/2; a third goes less far where curves are not what digits are.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple

@@ -4,8 +4,6 @@ page first; and, before anyone comes, around those at which every page starts.
 As many threads as there are processes beside the app make them, and only while nobody waits for the server.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from bisect import bisect_left

@@ -4,8 +4,6 @@ interpreter.
 python -m dpviz.ui.hand.maker   # one of them, as the app starts it
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

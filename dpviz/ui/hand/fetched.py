@@ -4,8 +4,6 @@ A session keeps what they are made from, each under a name that nobody can guess
 gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

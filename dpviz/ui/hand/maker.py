@@ -5,8 +5,6 @@ their places in the question and their keys; {"question", "part", "texts"} by a 
 that cannot be made here.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import suppress

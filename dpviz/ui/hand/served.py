@@ -1,7 +1,5 @@
 """What the browser fetches beside Streamlit's own files: the scripts of our components in one file, and Plotly's."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Work that many sessions ask for, in fair turns: one piece of each in turn, of each what it asked for last."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Charts of runs: one quantity of one run along its steps, and several runs beside each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the pages of runs show, as their links name it: Runs which runs, compared how; Train which run, which charts."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass

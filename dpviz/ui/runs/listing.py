@@ -1,7 +1,5 @@
 """The runs as a table: filtered, with their final numbers."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The Runs page: filter, choose, compare, name, export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import escape

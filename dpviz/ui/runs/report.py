@@ -1,7 +1,5 @@
 """A run as one HTML page that needs nothing else, no network, and prints well; and all its files in one bundle."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -3,8 +3,6 @@
 The tight interval of its ε is computed beside the page every few seconds, for all of them too.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """The Train page: its question with a button that starts the run, or the run that the link names."""
 
-from __future__ import annotations
-
 from functools import partial
 from html import escape
 

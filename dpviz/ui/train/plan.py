@@ -1,7 +1,5 @@
 """What the Train page adds to its question: what is on this machine, and the button that starts the run."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import cast
 

@@ -1,7 +1,5 @@
 """A run under way or over: what moves is one small fragment, what holds it stands beside."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """A run in words: the headline, the four figures, what must be said beside it. The sentences are in `words.toml`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

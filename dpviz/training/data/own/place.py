@@ -1,7 +1,5 @@
 """Which data sets can be named here: those that dpviz knows, and `own:NAME`, what NAME.toml in DPVIZ_DATA describes."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Sizes are held against the description before anything is allocated or unpacked,
 tells a value that stands in a file: that may be private.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import hmac
