@@ -26,28 +26,3 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     BandedNoise,
     Laplace,
 )
-
-__all__ = [
-    "MECHANISMS",
-    "Adjacency",
-    "BandedNoise",
-    "Correlated",
-    "CorrelatedEpoch",
-    "CorrelatedNoise",
-    "Event",
-    "FixedPartition",
-    "FixedSize",
-    "GaussianEvent",
-    "History",
-    "Laplace",
-    "Mechanism",
-    "PersonRows",
-    "RandomAllocation",
-    "ReplaceOneGaussian",
-    "SampledGaussian",
-    "SecretPartition",
-    "Shuffled",
-    "TruncatedPoisson",
-    "WithReplacement",
-    "merge_events",
-]

@@ -10,5 +10,3 @@ PAPERS: dict[str, Paper] = {paper.key: paper for papers, _, _ in _READ for paper
 CLAIMS: tuple[Printed, ...] = tuple(claim for _, claims, _ in _READ for claim in claims)
 FIGURES: tuple[Figure, ...] = tuple(figure for _, _, figures in _READ for figure in figures)
 BY_KEY: dict[str, Printed] = {claim.key: claim for claim in CLAIMS}
-
-__all__ = ["BY_KEY", "CLAIMS", "FIGURES", "PAPERS", "VERDICTS", "Figure", "Paper", "Printed", "Recomputed"]

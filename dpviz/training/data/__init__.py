@@ -31,5 +31,3 @@ def read_sets(text: str) -> dict[str, DataSet]:
 
 
 DATA_SETS = read_sets((resources.files(__name__) / "sets.toml").read_text(encoding="utf-8"))
-
-__all__ = ["DATA_SETS", "DataSet", "read_sets"]

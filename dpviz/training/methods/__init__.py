@@ -9,5 +9,3 @@ from dpviz.training.methods.plain import PlainSgd
 
 _OFFERED: tuple[type[Method], ...] = (DpSgd, DpAdam, DpSgld, DpSghmc, DpSgnht, Dpvi, PlainSgd)
 METHODS: dict[str, type[Method]] = {kind.key: kind for kind in _OFFERED}
-
-__all__ = ["METHODS", "Info", "Method", "State"]

@@ -17,5 +17,3 @@ ELSEWHERE = RECORDED["elsewhere"]
 MODELS = {key: model for key, model in RECORDED.items() if model is not ELSEWHERE}
 # Those that a page trains by itself, without noise, to look into them.
 SMALL = {key: MODELS[key] for key in ("logistic", "mlp", "cnn")}
-
-__all__ = ["ELSEWHERE", "MODELS", "RECORDED", "SMALL", "Model"]
