@@ -9,7 +9,6 @@ missing, of another type, too long or not in step with the rest is refused with 
 {'step': 2}
 """
 
-import dataclasses
 import json
 import math
 import re
@@ -17,7 +16,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 import numpy as np
 
@@ -294,9 +293,9 @@ def settings_of_file(what: str, value: Any) -> dict[str, Any]:
     except (ValueError, TypeError):
         return plain
     numbers = {  # 64.0 is a legal batch size
-        field.name: int(value) if str(field.type).startswith("int") else float(value)
-        for field in dataclasses.fields(settings)
-        if isinstance(value := getattr(settings, field.name), (int, float)) and not isinstance(value, bool)
+        name: int(value) if kind in (int, int | None) else float(value)
+        for name, kind in get_type_hints(RunSettings).items()
+        if isinstance(value := getattr(settings, name), (int, float)) and not isinstance(value, bool)
     }
     settings = settings.with_(**numbers)
     _small_enough(settings)
