@@ -152,6 +152,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def has_pair(self) -> bool:
+        """Whether `pair` gives one; known without computing it."""
+        return type(self).pair is not Mechanism.pair
+
+    @property
     def least(self) -> Mechanism:
         """What shows certainly no more than it: the lower ends of what is said of it are this one's."""
         return self
@@ -164,6 +169,11 @@ class Mechanism(ABC):
     def as_gaussian(self) -> float | None:
         """The noise multiplier of the unsampled Gaussian mechanism that this is exactly; None where it is none."""
         return None
+
+    @property
+    def gaussian_above(self) -> float | None:
+        """The noise multiplier of an unsampled Gaussian mechanism that shows certainly no less; None: none is known."""
+        return self.as_gaussian
 
     @property
     def total_variation(self) -> float:

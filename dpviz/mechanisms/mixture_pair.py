@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from dpviz._arrays import Array
+from dpviz._arrays import Array, Bools
 from dpviz._remember import remembered
 from dpviz.mechanisms.log_moments import log_sums
 from dpviz.mechanisms.pair import LEAST_SCALE, ULPS, UNIT, Cells, DominatingPair, LossSplit
@@ -24,9 +24,10 @@ from dpviz.mechanisms.pair import LEAST_SCALE, ULPS, UNIT, Cells, DominatingPair
 Weights = tuple[tuple[float, float], ...]
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
-_TOGETHER = 2**20  # numbers of one matrix
+_TOGETHER = 1024  # outputs looked at together
 _TABLE = 4096  # outputs between which inversion starts
 _FURTHEST = 40.0  # deviations to which they reach: beyond, a probability is no double
+_APART = 80.0  # −ln of a share that no sum of doubles sees
 _LARGEST = 600.0  # logarithm of what still has room in a double, times many
 
 
@@ -108,14 +109,33 @@ class MixturePair(DominatingPair):
         """
         unit = UNIT * self._centre.size  # of a sum's roundings, and of the weights'
         mass, gain, mass_error, gain_error = np.zeros((4, z.size - 1))
-        base = self._tail_cells(z, self._base)
-        for c, w, v in zip(self._centre.tolist(), *self._weights.tolist(), strict=True):
+        base, near = self._tail_cells(z, self._base), self._near(float(z[0]), float(z[-1]))
+        for c, w, v in zip(self._centre[near].tolist(), *self._weights[:, near].tolist(), strict=True):
             each, error = base if c == self._base else self._tail_cells(z, c)
             mass += v * each
             mass_error += v * (error + unit * each)
             gain += (w - v) * (each - base[0])
             gain_error += abs(w - v) * (error + base[1]) + unit * (w + v) * np.abs(each - base[0])
-        return Cells(mass, gain, mass_error, gain_error)
+        far = float(np.sum(self._weights[0, ~near] - self._weights[1, ~near]))
+        gain -= far * base[0]
+        left = self._centre.size * math.exp(-_APART)
+        gain_error += abs(far) * (base[1] + unit * base[0]) + left * (2.0 * mass + np.abs(gain))
+        return Cells(mass, gain, mass_error + left * mass, gain_error)
+
+    def _near(self, low: float, high: float) -> Bools:
+        """Centres that may count at outputs from low to high: at others each centre's part is e^−80 of a nearer one's.
+
+        A part over that of a centre further left rises with the output, so that `low` and `high` decide.
+        """
+        near = np.zeros(self._centre.size, dtype=np.bool_)
+        order = np.arange(self._centre.size)
+        ends = self._ratios(np.clip([low, high], -1e200, 1e200))
+        for part in self._log_weights:
+            (left, right), (first, last) = part + ends, np.argmax(part + ends, axis=1)
+            near |= ((order >= first) | (left > left[first] - _APART)) & (
+                (order <= last) | (right > right[last] - _APART)
+            )
+        return near
 
     def _tail_cells(self, z: Array, centre: float) -> tuple[Array, Array]:
         """Probabilities of the cells under N(centre, σ²) and what they err by at most."""
@@ -130,7 +150,10 @@ class MixturePair(DominatingPair):
         z = float(self.output(loss))
         x = (z - self._centre) / self.sigma
         tails = log_ndtr(x), log_ndtr(-x)
-        left, right = (float(self._log_ratio(log - log[self._centre == self._base])[0]) for log in tails)
+        left, right = (
+            float(self._log_ratio(log - log[self._centre == self._base], self._centre == self._centre)[0])
+            for log in tails
+        )
         return LossSplit(left, right, self.below(z)[0])
 
     def below(self, z: float) -> tuple[float, float]:
@@ -180,10 +203,10 @@ class MixturePair(DominatingPair):
         far = (self._centre - self._base) / self.sigma
         return np.asarray(np.multiply.outer((z - self._base) / self.sigma, far) - 0.5 * far**2)
 
-    def _log_ratio(self, r: Array) -> tuple[Array, Array]:
-        """ln(P/Q) from r (…, centres), and by how much centres' means differ given r, in units of σ."""
-        tops, logs, means = [], [], []
-        for log_weights in self._log_weights:
+    def _log_ratio(self, r: Array, near: Bools) -> tuple[Array, Array]:
+        """ln(P/Q) from r of the centres `near`, and by how much centres' means differ given r, in units of σ."""
+        tops, logs, means, centre = [], [], [], self._centre[near]
+        for log_weights in self._log_weights[:, near]:
             kept = log_weights > -math.inf
             tops.append(r[..., kept].max(axis=-1))  # apart from the weights: r may be 1e20
             exponent = r[..., kept] - tops[-1][..., None] + log_weights[kept]
@@ -191,21 +214,22 @@ class MixturePair(DominatingPair):
             weight = np.exp(exponent - largest[..., None])
             total = weight.sum(axis=-1)
             logs.append(largest + np.log(total))
-            means.append(weight @ (self._centre[kept] - self._base) / (total * self.sigma))
+            means.append(weight @ (centre[kept] - self._base) / (total * self.sigma))
         ratio = np.asarray((tops[0] - tops[1]) + (logs[0] - logs[1]))
-        near = (np.abs(ratio) < 0.5) & (r.max(axis=-1) < _LARGEST)
-        apart = np.expm1(r[near]) @ (self._weights[0] - self._weights[1])
-        ratio[near] = np.log1p(apart / np.exp(tops[1][near] + logs[1][near]))
+        alike = (np.abs(ratio) < 0.5) & (r.max(axis=-1) < _LARGEST)
+        more = self._weights[0] - self._weights[1]
+        apart = np.expm1(r[alike]) @ more[near] - more[~near].sum()
+        ratio[alike] = np.log1p(apart / np.exp(tops[1][alike] + logs[1][alike]))
         return ratio, np.asarray(means[0] - means[1])
 
     def _loss_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Losses at z and their derivatives, which only steer."""
         flat = z.ravel()
         loss, slope = np.empty((2, flat.size))
-        rows = max(1, _TOGETHER // self._centre.size)
-        for start in range(0, flat.size, rows):
-            here = slice(start, start + rows)
-            loss[here], slope[here] = self._log_ratio(self._ratios(flat[here]))
+        for start in range(0, flat.size, _TOGETHER):
+            here = slice(start, start + _TOGETHER)
+            near = self._near(float(flat[here].min()), float(flat[here].max()))
+            loss[here], slope[here] = self._log_ratio(self._ratios(flat[here])[:, near], near)
         return loss.reshape(z.shape), slope.reshape(z.shape) / self.sigma
 
     def _inverted(self, wanted: Array) -> Array:

@@ -96,6 +96,11 @@ class RandomAllocation(Mechanism):
         return self.noise_multiplier if self.batches == 1 else None
 
     @property
+    def gaussian_above(self) -> float:
+        """Who is told the batch sees N(e_j, σ²I) against N(0, σ²I), whichever j it is, and forgets j to see P and Q."""
+        return self.noise_multiplier
+
+    @property
     def total_variation(self) -> float:
         return min(math.exp(self.pair().log_delta(0.0)), 1.0)
 

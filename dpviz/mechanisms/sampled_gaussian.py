@@ -45,6 +45,11 @@ class GaussianSum(SampledSum):
         return self.noise_multiplier / self.moves if self.sample_rate == 1.0 else None
 
     @property
+    def gaussian_above(self) -> float:
+        """Who is told who is drawn sees no less."""
+        return self.noise_multiplier / self.moves
+
+    @property
     def total_variation(self) -> float:
         """q(2Φ(moves/(2σ)) − 1), where it moves whenever anyone who differs is drawn."""
         sigma = max(self.noise_multiplier, 1e-290)

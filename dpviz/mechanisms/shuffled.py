@@ -113,6 +113,10 @@ class SecretPartition(RandomAllocation):
     def as_gaussian(self) -> float | None:
         return self._epoch().as_gaussian
 
+    @property
+    def gaussian_above(self) -> float:
+        return self._epoch().gaussian_above
+
 
 @dataclass(frozen=True, slots=True)
 class Shuffled(FixedPartition):

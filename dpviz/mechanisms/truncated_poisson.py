@@ -82,6 +82,10 @@ class TruncatedPoisson(GaussianSum):
         return self.noise_multiplier if self.sample_rate == 1.0 and not self.cut else None
 
     @property
+    def gaussian_above(self) -> float:
+        return 0.5 * self.noise_multiplier
+
+    @property
     def total_variation(self) -> float:
         whole, cut = (SampledGaussian(self.noise_multiplier * s, self.sample_rate) for s in (1.0, 0.5))
         return (1.0 - self.cut) * whole.total_variation + self.cut * cut.total_variation

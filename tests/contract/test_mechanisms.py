@@ -142,6 +142,16 @@ def test_a_mechanism_of_which_nothing_is_known() -> None:
         assert method.supports(Unknown())
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_gaussian_mechanism_above_shows_no_less(kind: Any) -> None:
+    for noise, rate in ((0.6, 0.3), (2.0, 0.3), (2.0, 0.02)):
+        step = kind(noise, rate)
+        if (above := step.gaussian_above) is not None:
+            for epsilon in (0.0, 0.5, 5.0):
+                most = math.exp(SampledGaussian(above).pair().log_delta(epsilon))
+                assert math.exp(step.pair().log_delta(epsilon)) <= 1.001 * most + 1e-12
+
+
 @dataclass(frozen=True)
 class Between(Mechanism):
     """A mechanism of which an upper and a lower bound are known, or the lower one alone."""
@@ -155,6 +165,10 @@ class Between(Mechanism):
     @property
     def least(self) -> Mechanism:
         return SampledGaussian(3.0, 0.1)
+
+    @property
+    def has_pair(self) -> bool:
+        return self.upper is not None
 
     def pair(self) -> DominatingPair | None:
         return None if self.upper is None else self.upper.pair()

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import dpviz
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.mechanisms import RandomAllocation, SampledGaussian
 from dpviz.mechanisms.discrete_pair import DiscretePair
 
@@ -110,12 +111,17 @@ def test_refusals(batches: float) -> None:
         RandomAllocation(1.1, batches)  # type: ignore[arg-type]
 
 
+def test_whether_there_is_a_bound_is_seen_without_computing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomAllocation, "pair", lambda _: pytest.fail("the pair was computed"))
+    assert not any(Tight(bound).supports(RandomAllocation(0.3, 100_000)) for bound in ("upper", "lower"))
+
+
 def test_no_other_accountant_takes_it_in_silence() -> None:
     with pytest.raises(ValueError, match="Rényi"):
         dpviz.epsilon("renyi", mechanism=RandomAllocation(1.1, 10), steps=3, delta=1e-5)
 
 
-@pytest.mark.parametrize(("sigma", "batches"), [(0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000)])
+@pytest.mark.parametrize(("sigma", "batches"), [(0.01, 234), (0.05, 234), (0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000)])
 def test_little_noise_and_very_much_of_it_have_bounds(sigma: float, batches: int) -> None:
     """Grids do not grow with the noise; who knows the batch sees more."""
     low, high = epsilon(RandomAllocation(sigma, batches), 10, 1e-8)

@@ -29,9 +29,9 @@ class Tight(Accountant):
     bound: str = "upper"
 
     def supports(self, mechanism: Mechanism) -> str:
-        if self._sided(mechanism).pair() is not None:
+        if self._sided(mechanism).has_pair:
             return ""
-        if mechanism.least.pair() is not None:
+        if mechanism.least.has_pair:
             return "only a lower bound is known of it: ask for bound 'lower'."
         return "needs a dominating pair of a step, and none is known here."
 

@@ -80,9 +80,13 @@ MOST_MECHANISMS = 8  # with all orders; divergences of many different steps take
 
 
 def renyi_epsilon(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> float:
-    """ε of all steps together by `Renyi`, fewer orders where many mechanisms differ; inf where a curve is unknown."""
+    """ε of all steps together by `Renyi`, fewer orders where many mechanisms differ.
+
+    Where a curve is unknown, that of Gaussian mechanisms that show no less; inf where these are unknown too.
+    """
     if any(mechanism.renyi() is None for mechanism in mechanisms):
-        return math.inf
+        sigma = _one_gaussian([mechanism.gaussian_above for mechanism in mechanisms], counts)
+        return math.inf if sigma is None else gaussian_epsilon(sigma, delta)[1]
     accountant = Renyi() if len(mechanisms) <= MOST_MECHANISMS else Renyi(order_values=VARYING_ORDERS)
     events = [(mechanism, int(count)) for mechanism, count in zip(mechanisms, counts.tolist(), strict=True)]
     return float(accountant.of_events(events, delta).epsilon)
@@ -179,9 +183,8 @@ def releasing(mechanisms: Mechanisms, counts: Array) -> tuple[list[Mechanism], A
     return [mechanisms[j] for j in kept], counts[kept]
 
 
-def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float | None:
-    """The noise multiplier of the one Gaussian mechanism that they are together; None where one of them is none."""
-    known = [m.as_gaussian for m in mechanisms]
+def _one_gaussian(known: Sequence[float | None], counts: Array) -> float | None:
+    """The noise multiplier of the one Gaussian mechanism that several make together; None where one of them is none."""
     sigmas = [sigma for sigma in known if sigma is not None]
     if len(sigmas) < len(known):
         return None
@@ -191,7 +194,7 @@ def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float | None:
 def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:
     if not mechanisms:
         return 0.0, 0.0
-    if (sigma := _one_gaussian(mechanisms, counts)) is not None:
+    if (sigma := _one_gaussian([m.as_gaussian for m in mechanisms], counts)) is not None:
         return gaussian_epsilon(sigma, delta)
     if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
         return 0.0, renyi_epsilon(mechanisms, counts, delta)
@@ -400,7 +403,7 @@ def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple
     active, counts = releasing(mechanisms, counts)
     if not active:
         return 0.0, 0.0
-    if (sigma := _one_gaussian(active, counts)) is not None:
+    if (sigma := _one_gaussian([m.as_gaussian for m in active], counts)) is not None:
         return around(float(gaussian_log_delta(sigma, epsilon)))
     if counts.sum() == 1.0:
         return around(pair_of(active[0]).log_delta(epsilon))
