@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number
+from dpviz.fields.field import Number
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism
 from dpviz.questions import units
@@ -59,6 +60,15 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
     own += [] if SIZE in own or unknown == "delta" else [SIZE]
     own += [] if unknown == "steps" else [T[kind.step]]
     return Expert(KIND), *own, *(() if unknown == "delta" else (units.suggested(SIZE, get),))
+
+
+def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
+    """T when another kind is chosen: the usual number of its steps, unless it was changed from that of the one before.
+
+    Ten thousand batches are usual, and ten thousand epochs are not.
+    """
+    old, new = (float(T[KINDS[one].step].example) for one in (before, kind))
+    return units.sets(STEPS, new, get) if get(STEPS) == old != new else {}
 
 
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
-from dpviz.questions import links, units
+from dpviz.questions import kinds, links, units
 from dpviz.questions.papers.check import UNSETTLED
 from dpviz.ui import state
 from dpviz.ui.hand.served import component
@@ -261,7 +261,9 @@ def set_widget(key: str, value: object) -> None:
 def _picked(field: Choice, then: Callable[[], None]) -> None:
     picked = st.session_state[Keys.slider(field)]
     if picked is not None:
-        state.put(field, picked)
+        steps = kinds.follows(state.get(field), picked, state.get) if field == kinds.KIND else {}
+        for one, value in ((field, picked), *steps.items()):
+            state.put(one, value)
         _settle(field)
         then()
 

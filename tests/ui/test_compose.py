@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from dpviz.questions import kinds
 from dpviz.questions.compose.bayesian import beside_part
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
+from dpviz.questions.mechanism import STEPS
 from dpviz.ui import render
 from dpviz.ui.state import reader
 from tests.ui.driver import group, measured, open_app, open_part, put, said
@@ -38,6 +40,29 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
     assert not found.infinite
     assert not np.isfinite(found.samples) or found.samples > 100
     assert "Measured(model='logistic', training_step=10, examples=200, seed=0)" in repr(answer.given["gradients"].of)
+
+
+@pytest.mark.parametrize(
+    ("link", "kind", "steps"),
+    [
+        ("", "allocation", 15.0),
+        ("steps=500", "allocation", None),
+        ("mech=allocation&steps=15", "secret", 1.0),
+        ("mech=allocation&steps=15", "person", 10_000.0),
+        ("mech=allocation&steps=40", "gaussian", None),
+        ("mech=allocation", "shuffled", None),
+    ],
+)
+def test_another_kind_has_its_usual_number_of_steps_unless_one_was_entered(link, kind, steps):
+    get = reader(link)
+    assert kinds.follows(get(kinds.KIND), kind, get).get(STEPS) == steps
+
+
+def test_choosing_another_kind_changes_the_steps():
+    at = open_app("compose", "curves=tight&expert=1")
+    at.selectbox(key="slider.mech").select("partition").run()
+    assert (at.session_state["value.mech"], at.session_state["value.steps"]) == ("partition", 15.0)
+    assert "15 epochs" in " ".join(said(at, "headline")[0].split())
 
 
 def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_chosen():
