@@ -15,6 +15,7 @@ import math
 from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dpviz import _validate
 from dpviz._arrays import Array
@@ -26,7 +27,7 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Mechanism
 
-LAWS = ("geometric", "poisson")
+LAWS = ("geometric", "negative_binomial", "poisson")
 METHODS = (Tight.name, Renyi.name)
 
 
@@ -34,7 +35,8 @@ class Search(TypedDict, total=False):
     """How often a run is repeated, and by which bounds: see `tuned_epsilon`."""
 
     runs: float
-    law: Literal["geometric", "poisson"]
+    law: Literal["geometric", "negative_binomial", "poisson"]
+    shape: float
     method: Literal["tight", "renyi"]
 
 
@@ -52,6 +54,7 @@ def tuned_epsilon(
     delta: float,
     runs: float = 40.0,
     law: str = "geometric",
+    shape: float = 0.5,
     mechanism: Mechanism | None = None,
     method: str = "tight",
 ) -> float:
@@ -62,8 +65,11 @@ def tuned_epsilon(
         sample_rate: q in [0, 1].
         steps: T of each run, whole, ≥ 0.
         delta: δ in (0, 1), of the whole search.
-        runs: E[K] ≥ 1. At 1 nothing is tuned by the geometric law: ε is that of one run.
-        law: of K, "geometric" (1, 2, …) or "poisson" (0, 1, …; without a run nothing is released).
+        runs: E[K] ≥ 1. At 1 nothing is tuned, unless by the Poisson law: ε is that of one run.
+        law: of K, "geometric" or "negative_binomial" (1, 2, …), or "poisson" (0, 1, …; without a run nothing is
+            released).
+        shape: η of the negative binomial law, −0.5 to 100; at 1 it is the geometric one. The smaller it is, the less
+            a search costs, and the further K spreads.
         mechanism: one step, in place of σ and q.
         method: "tight", the least of all bounds, or "renyi", those of Rényi divergences alone.
 
@@ -76,6 +82,9 @@ def tuned_epsilon(
     if mean < 1.0:
         raise ValueError(f"Expected runs={mean:.12g} >= 1, the mean number of runs.")
     _validate.choice("law", law, LAWS)
+    eta = 1.0 if law == "geometric" else shape
+    if not -0.5 <= eta <= 100.0:
+        raise ValueError(f"Expected shape={eta:.12g} in [-0.5, 100], η of the negative binomial law.")
     provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
     usable = [each for each in provers if not each.supports(step)]
     if not usable or (law == "poisson" and usable[0] != Renyi()):
@@ -83,21 +92,29 @@ def tuned_epsilon(
         raise ValueError(f"Expected a mechanism whose tuning with law={law!r} has a bound, found {step.text}: {why}")
     if count == 0 or not step.releases:
         return 0.0
-    if mean == 1.0 and law == "geometric":
+    if mean == 1.0 and law != "poisson":
         return min(float(each.epsilon_of(step, steps=count, delta=target).epsilon) for each in usable)
     whole_curve = Tight() in usable
-    bounds = [_geometric_of_profile(step, count, target, mean)] if whole_curve and law == "geometric" else []
+    odds = _log_odds(eta, mean) if law != "poisson" else math.nan
+    bounds = [_of_profile(step, count, target, mean, eta, odds)] if whole_curve and law != "poisson" else []
     if Renyi() in usable:
         orders, total = Renyi().orders, count * Renyi().divergence(step)
-        more = _poisson(step, count, orders, mean, whole_curve) if law == "poisson" else _geometric(orders, total, mean)
+        if law == "poisson":
+            more = _poisson(step, count, orders, mean, whole_curve)
+        else:  # (1 + η)((1 − 1/λ̂) ε̂(λ̂) + ln(1/γ)/λ̂) at the best λ̂ (Papernot, Steinke 2022, Theorem 2)
+            more = (1.0 + eta) * np.nanmin((1.0 - 1.0 / orders) * total + np.logaddexp(0.0, odds) / orders)
         tuned = total + more + math.log(mean) / (orders - 1.0)
         bounds.append(float(np.nanmin(epsilon_per_order(tuned, orders, np.asarray(target), "improved"))))
     return max(min(bounds), 0.0)
 
 
-def _geometric(orders: Array, total: Array, mean: float) -> float:
-    """(1 + η)((1 − 1/λ̂) ε̂(λ̂) + ln(1/γ)/λ̂) at the best λ̂, η = 1, γ = 1/E[K] (Papernot, Steinke 2022, Theorem 2)."""
-    return float(2.0 * np.nanmin((1.0 - 1.0 / orders) * total + math.log(mean) / orders))
+def _log_odds(eta: float, mean: float) -> float:
+    """ln((1 − γ)/γ) where K is negative binomial with E[K] = η(1 − γ)/(γ(1 − γ^η)); rounded up."""
+
+    def excess(log: float) -> float:  # of ln E[K], at log = ln(1/γ)
+        return math.log(math.expm1(log) * (eta / -math.expm1(-eta * log) if eta else 1.0 / log) / mean)
+
+    return math.log(math.expm1(float(brentq(excess, 1e-300, 700.0, xtol=1e-13)) * (1.0 + 1e-9) + 1e-12))
 
 
 def _poisson(mechanism: Mechanism, steps: int, orders: Array, mean: float, whole_curve: bool) -> Array:
@@ -107,16 +124,16 @@ def _poisson(mechanism: Mechanism, steps: int, orders: Array, mean: float, whole
     return np.asarray(mean * (np.minimum(delta, curve_at(mechanism, steps, here)) if whole_curve else delta))
 
 
-def _geometric_of_profile(mechanism: Mechanism, steps: int, delta: float, mean: float) -> float:
-    """ε₁ + 2ε̂ with δ(ε₁) = δ/E[K], and ε̂ where δ(ε̂) ≤ (e^ε̂ − 1) γ/(1 − γ), of the profile δ(·) of one run.
+def _of_profile(mechanism: Mechanism, steps: int, delta: float, mean: float, eta: float, odds: float) -> float:
+    """ε₁ + (1 + η)ε̂ with δ(ε₁) = δ/E[K], and ε̂ where δ(ε̂) ≤ (e^ε̂ − 1) γ/(1 − γ), of the profile δ(·) of one run.
 
     With F the distribution function of the score of one run and f its density, ties broken at random, the best of K
-    has the density f·G′(F), G′(F) = E[K] (γ/(1 − (1 − γ)F))². On a neighbour, 1 − F′ ≤ e^ε̂(1 − F) + δ(ε̂), so that
-    γ + (1 − γ)(1 − F′) ≤ e^ε̂ (γ + (1 − γ)(1 − F)) by the condition on ε̂: G′(F) ≤ e^{2ε̂} G′(F′). Hence on any set
-    ∫ f G′(F) − e^{ε₁ + 2ε̂} ∫ f′ G′(F′) ≤ ∫ (f − e^{ε₁} f′)₊ G′(F) ≤ E[K] δ(ε₁), as G′ ≤ E[K]
+    has the density f·G′(F), G′(F) = E[K] (γ/(1 − (1 − γ)F))^(1 + η). On a neighbour, 1 − F′ ≤ e^ε̂(1 − F) + δ(ε̂), so
+    that γ + (1 − γ)(1 − F′) ≤ e^ε̂ (γ + (1 − γ)(1 − F)) by the condition on ε̂: G′(F) ≤ e^{(1 + η)ε̂} G′(F′). Hence on
+    any set ∫ f G′(F) − e^{ε₁ + (1 + η)ε̂} ∫ f′ G′(F′) ≤ ∫ (f − e^{ε₁} f′)₊ G′(F) ≤ E[K] δ(ε₁), as G′ ≤ E[K]
     (of the form of Koskela, Redberg, Wang 2024).
     """
     first = float(tight_epsilon(mechanism, [steps], delta / mean).upper[0])
     epsilon = np.concatenate([[0.0], np.geomspace(1e-4, 20.0, 1200)])
-    fits = curve_at(mechanism, steps, epsilon) * (mean - 1.0) <= np.expm1(epsilon) * (1.0 - 1e-12)
-    return first + 2.0 * float(epsilon[fits.argmax()]) if fits.any() else math.inf
+    fits = curve_at(mechanism, steps, epsilon) * math.exp(odds) <= np.expm1(epsilon) * (1.0 - 1e-12)
+    return first + (1.0 + eta) * float(epsilon[fits.argmax()]) if fits.any() else math.inf

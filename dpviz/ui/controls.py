@@ -262,8 +262,9 @@ def _picked(field: Choice, then: Callable[[], None]) -> None:
     picked = st.session_state[Keys.slider(field)]
     if picked is not None:
         steps = kinds.follows(state.get(field), picked, state.get) if field == kinds.KIND else {}
-        for one, value in ((field, picked), *steps.items()):
-            state.put(one, value)
+        state.put(field, picked)
+        for number, value in steps.items():
+            state.put(number, value)
         _settle(field)
         then()
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import dpviz
 from dpviz._arrays import Array
-from dpviz.mechanisms import PersonRows, RandomAllocation, SampledGaussian
+from dpviz.accounting.tuning import LAWS
+from dpviz.mechanisms import Laplace, PersonRows, RandomAllocation, SampledGaussian
 
 STEP = SampledGaussian(1.1, 256 / 60_000)
 RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
@@ -21,6 +23,8 @@ RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
         ("geometric", 10, "renyi", 2.661),
         ("geometric", 40, "renyi", 3.132),
         ("geometric", 40, "tight", 2.222),
+        ("negative_binomial", 40, "renyi", 2.846),
+        ("negative_binomial", 40, "tight", 2.104),
         ("poisson", 10, "renyi", 2.803),
         ("poisson", 40, "renyi", 6.412),
         ("poisson", 10, "tight", 2.278),
@@ -35,14 +39,18 @@ def best_of(mass: Array, score: Array, law: str, runs: float) -> Array:
     """The law of the best of K outcomes, ties to the later one; last the chance that there was no run."""
     order = np.argsort(score, kind="stable")
     below = np.concatenate([[0.0], np.minimum(np.cumsum(mass[order]), 1.0)])
-    geometric = law == "geometric"
-    generating = below / (runs - (runs - 1.0) * below) if geometric else np.exp(runs * (below - 1.0))
+    if law == "poisson":
+        generating = np.exp(runs * (below - 1.0))
+    else:  # the negative binomial law with η, and γ by bisection
+        eta = 1.0 if law == "geometric" else 0.5
+        gamma = brentq(lambda g: eta * (1 - g) / (g * (1 - g**eta)) - runs, 1e-6, 1 - 1e-6)
+        generating = ((1 - (1 - gamma) * below) ** -eta - 1) / (gamma**-eta - 1)
     best = np.empty(mass.size)
     best[order] = np.diff(generating)
     return np.append(best, generating[0])
 
 
-@pytest.mark.parametrize("law", ["geometric", "poisson"])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("sigma", "rate"), [(2.0, 1.0), (1.0, 0.1), (0.8, 0.01), (4.0, 0.5)])
 def test_the_bound_is_never_below_the_truth(sigma: float, rate: float, law: Any) -> None:
     """One step, released with the best of several scores: the whole law of the search is known."""
@@ -65,9 +73,25 @@ def test_the_bound_is_never_below_the_truth(sigma: float, rate: float, law: Any)
     assert closest < 0.5  # what is not charged for tuning would be missed here
 
 
+@pytest.mark.parametrize(("law", "eta"), [("geometric", 1.0), ("negative_binomial", 0.5)])
+def test_the_cost_of_choosing_counts_as_often_as_the_theorem_says(law: Any, eta: float) -> None:
+    """Laplace noise of ε = 1; the best score is a sign of the one world, the next one a rare sign of the other."""
+    below, above = 0.5 * np.exp([-1.0, 0.0]), 0.5 * np.exp([-5.0, -6.0])  # 0 and 6, with the example and without it
+    p, q = (
+        best_of(np.array([a, b, 1.0 - a - b]), np.array([3.0, 2.0, 1.0]), law, 1000.0)
+        for a, b in zip(below, above, strict=True)
+    )
+    given: dict[str, Any] = {"mechanism": Laplace(1.0), "steps": 1, "delta": 1e-6, "runs": 1000.0, "law": law}
+    bounds = [dpviz.tuned_epsilon(**given, method=method) for method in ("tight", "renyi")]
+    shown = max(math.log((a - 1e-6) / b) for a, b in zip(p[:2].tolist(), q[:2].tolist(), strict=True))
+    assert 0.95 * (2.0 + eta) < shown <= min(bounds)
+    assert bounds[0] <= 2.0 + eta + 1e-3
+
+
 def test_more_runs_cost_more_and_one_costs_nothing() -> None:
     assert dpviz.tuned_epsilon(**RUN, runs=1) == pytest.approx(dpviz.epsilon("tight", **RUN))
-    for law in ("geometric", "poisson"):
+    laws: list[Any] = [*LAWS]
+    for law in laws:
         several = [dpviz.tuned_epsilon(**RUN, runs=runs, law=law) for runs in (1.01, 2, 4, 16, 64, 256)]
         assert several == sorted(several)
         assert several[0] >= dpviz.epsilon("tight", **RUN)
@@ -92,7 +116,8 @@ def test_other_mechanisms() -> None:
     ("change", "words"),
     [
         ({"runs": 0.5}, "runs=0.5 >= 1"),
-        ({"law": "uniform"}, "law='uniform' to be one of geometric, poisson"),
+        ({"law": "uniform"}, "law='uniform' to be one of geometric, negative_binomial, poisson"),
+        ({"law": "negative_binomial", "shape": -1.0}, "shape=-1 in"),
         ({"method": "moments"}, "method='moments' to be one of tight, renyi"),
         ({"sample_rate": 0.1}, "Leave it out"),
         ({"steps": 1.5}, "steps"),

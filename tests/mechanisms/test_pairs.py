@@ -72,7 +72,7 @@ def drawn(seed: int) -> MixturePair:
 
 
 PAIRS = [*map(drawn, range(24)), PersonRows(1.1, RATE, 10).pair(), PersonRows(1e5, 1e-4, 3).pair()]
-PAIRS += [WithReplacement(2.2, 2000, 40).pair(), PersonRows(0.8, 0.3, 40).pair().mirrored]  # most centres do not count
+PAIRS += [WithReplacement(2.2, 2000, 40).pair(), PersonRows(8.0, 0.3, 40).pair().mirrored]  # most centres do not count
 each = pytest.mark.parametrize("pair", PAIRS, ids=range(len(PAIRS)))
 
 

@@ -121,7 +121,9 @@ def test_no_other_accountant_takes_it_in_silence() -> None:
         dpviz.epsilon("renyi", mechanism=RandomAllocation(1.1, 10), steps=3, delta=1e-5)
 
 
-@pytest.mark.parametrize(("sigma", "batches"), [(0.01, 234), (0.05, 234), (0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000)])
+@pytest.mark.parametrize(
+    ("sigma", "batches"), [(0.01, 234), (0.05, 234), (0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000)]
+)
 def test_little_noise_and_very_much_of_it_have_bounds(sigma: float, batches: int) -> None:
     """Grids do not grow with the noise; who knows the batch sees more."""
     low, high = epsilon(RandomAllocation(sigma, batches), 10, 1e-8)
