@@ -20,6 +20,7 @@ from dpviz.library import *  # noqa: F403
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
+    from dpviz.questions.papers.translate import Translation
 
 
 def ask(question: str, /, **settings: Any) -> Asked:
@@ -34,5 +35,19 @@ def ask(question: str, /, **settings: Any) -> Asked:
     return asked.ask(question, **settings)
 
 
-_NAMES = {name for name in vars(_library) if not name.startswith("_")} | {"ask"}
+def translate(text: str) -> Translation:
+    """Settings of another library, an accountant's history or a log as events here; see `Translation`.
+
+    >>> dpviz.translate("[(1.1, 0.01, 3510)]").epsilon(1e-5) == dpviz.epsilon(  # doctest: +SKIP
+    ...     "tight", noise_multiplier=1.1, sample_rate=0.01, steps=3510, delta=1e-5
+    ... )
+    True
+    """
+    with extra("ask"):
+        from dpviz.questions.papers import translate as reader
+
+    return reader.translate(text)
+
+
+_NAMES = {name for name in vars(_library) if not name.startswith("_")} | {"ask", "translate"}
 __all__ = sorted(_NAMES, key=lambda name: (not name.isupper(), name.islower(), name))

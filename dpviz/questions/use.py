@@ -16,7 +16,7 @@ from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.fields import numbers
-from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism, SampledGaussian, Shuffled
 from dpviz.questions.answer import Folded, Note
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
@@ -133,6 +133,13 @@ def tight_epsilon(plan: Plan) -> float:
     return float(Tight().evaluate(**plan.known).epsilon)
 
 
+def shuffled_epsilon(plan: Plan) -> float:
+    """What is proven if the batches are those of shuffled passes: one Gaussian step in each epoch, begun or whole."""
+    mechanism = Shuffled(plan.noise_multiplier, min(math.ceil(1.0 / plan.sample_rate), 100_000))
+    passes = max(1, math.ceil(float(f"{plan.steps * plan.sample_rate:.12g}")))
+    return float(Tight().of_events([(mechanism, passes)], plan.delta).epsilon)
+
+
 def safe(unknown: str, value: float) -> float:
     """A solved value with few digits, on the safe side."""
     if unknown == "steps":
@@ -196,15 +203,20 @@ def bibliography(plan: Plan) -> str:
 
 def snippets(plan: Plan) -> dict[str, str]:
     """Library → Python source that trains with exactly these numbers; each defines `train` and says its own ε."""
-    values = Template(TEXTS["numbers"]).substitute(
+    values = Template(TEXTS["numbers"]).safe_substitute(
+        shuffled=f"ε ≤ {numbers.epsilon(shuffled_epsilon(plan), up=True)}",
         sigma=repr(plan.noise_multiplier),
         rate=repr(plan.sample_rate),
         steps=f"{plan.steps:_}",
         clip=repr(CLIP),
         delta=repr(plan.delta),
     )
-    parts = {"numbers": values, "account": TEXTS["account"]}
-    return {key: Template(library["source"]).substitute(parts) for key, library in TEXTS["libraries"].items()}
+    return {
+        key: Template(library["source"]).substitute(
+            numbers=Template(values).substitute(sampler=library["sampler"]), account=TEXTS["account"]
+        )
+        for key, library in TEXTS["libraries"].items()
+    }
 
 
 def use_it(make: Callable[[], Plan]) -> list[Block]:

@@ -28,7 +28,8 @@ OPAQUE = re.compile(
     r"^(exec|eval|globals|locals|vars|__import__|(importlib\.)?import_module|runpy\.\w+)$"
     r"|^(yaml|json|toml|tomllib|pickle)\.\w*load"
 )
-ORDERED = tomllib.loads(Path(__file__).with_name("snippet.toml").read_text("utf-8"))["ordered"]
+TABLES = tomllib.loads(Path(__file__).with_name("snippet.toml").read_text("utf-8"))
+ORDERED, IGNORED = TABLES["ordered"], TABLES["ignored"]
 KEYED = ("setattr", "setdefault", "get", "getattr", "pop", "set")  # a name as text, then its value
 WRITTEN = ("dict", "namespace", "simplenamespace")  # calls whose keywords are all that their result holds
 OPTIONS = ("add_argument", "option", "argument")  # of argparse and click
@@ -180,10 +181,10 @@ class Bindings:
                 if text is not None:
                     self._add(text, value, value.lineno)
         for word in call.keywords:
-            if word.arg is not None:
-                self._add(word.arg, word.value, word.value.lineno)
-            else:
+            if word.arg is None:
                 self._item(None, word.value)
+            elif word.arg not in IGNORED.get(name, ()):
+                self._add(word.arg, word.value, word.value.lineno)
         self._positional(call, name)
 
     def _positional(self, call: ast.Call, name: str) -> None:

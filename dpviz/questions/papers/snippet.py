@@ -29,6 +29,7 @@ FIELDS: Mapping[str, Field[Any]] = {
     one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)
 }
 LABELS, ENTER = WORDS["labels"], WORDS["enter"]
+POISSON, POISSON_NOT = ({None, *WORDS["samplers"][key]} for key in ("poisson", "but_not_with"))
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ class Evidence:
         field = FIELDS.get(self.key)
         label = LABELS.get(self.key) or UNSETTLED.options[self.key]
         if self.key in ENTER and self.unread and self.key != "clip":
-            return f"{label}: {_lines(self.unread)}. {ENTER[self.key]}"
-        parts = [f"{field.show(field.parse(text)) if self.settled and field else text} ({_lines(lines)})"
+            return f"{label}: {lines_text(self.unread)}. {ENTER[self.key]}"
+        parts = [f"{field.show(field.parse(text)) if self.settled and field else text} ({lines_text(lines)})"
                  for text, lines in self.values.items()]  # fmt: skip
         if self.settled:
             return f"{label} = {parts[0]}"
         wrong = [problem for text in self.values if (problem := self._impossible(text))]
-        parts += [f"{_lines(self.unread)} not read"] if self.unread else []
+        parts += [f"{lines_text(self.unread)} not read"] if self.unread else []
         enter = ENTER.get(
             self.key, "Enter the value of the training that the claim is about." if parts else "Enter it."
         )
@@ -113,13 +114,9 @@ def read(text: str) -> Code:
     Raises:
         ValueError: it is too long, or no Python, or says nothing of these quantities.
     """
-    if len(text) > LONGEST:
-        raise ValueError(
-            f"This text has {len(text):,} characters; paste at most {LONGEST:,}: the part that sets up the training."
-        )
-    lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines())  # a notebook's own
+    text = python(text)
     try:
-        code = Code(tuple(_evidence(Bindings(ast.parse("\n".join(lines))))))
+        code = Code(tuple(_evidence(Bindings(ast.parse(text)))))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         where = f" in line {problem.lineno}" if isinstance(problem, SyntaxError) else ""
         raise ValueError(f"This is not valid Python{where}: paste complete lines of code.") from None
@@ -131,19 +128,37 @@ def read(text: str) -> Code:
     return code
 
 
-def _evidence(bindings: Bindings) -> Iterable[Evidence]:
-    trainings = Trainings(bindings)
+def python(text: str) -> str:
+    """The text without a notebook's own lines; ValueError where it is too long."""
+    if len(text) > LONGEST:
+        raise ValueError(
+            f"This text has {len(text):,} characters; paste at most {LONGEST:,}: the part that sets up the training."
+        )
+    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines())
+
+
+def all_readings(bindings: Bindings, trainings: Trainings) -> dict[str, list[Reading]]:
+    """Every reading of each quantity of `NAMES`; σ also from a standard deviation, which counts in C."""
     readings = {key: _readings(bindings, key) for key in NAMES}
     readings[EPOCHS.key] += trainings.epochs
     readings["steps"] += trainings.steps
+    clip, batch = single(readings["clip"]), single(readings[BATCH.key])
+    for key, share in (("sum_std", 1.0), ("mean_std", batch)):
+        for value, line in readings.pop(key):
+            scaled = value is not None and clip and share
+            readings[NOISE.key].append(Reading(value * share / clip if scaled else None, line))  # type: ignore[operator]
+    return readings
+
+
+def _evidence(bindings: Bindings) -> Iterable[Evidence]:
+    trainings = Trainings(bindings)
+    readings = all_readings(bindings, trainings)
     _batch_from_rate(readings)
     _epochs_from_steps(readings)
     for key in (SIZE.key, BATCH.key, NOISE.key, EPOCHS.key, DELTA.key, CLAIM.key, "clip"):
-        yield _gathered(key, readings[key])
-    yield _sampler(bindings)
-    relations = WORDS["neighbours"]
-    yield _choice(ADJACENCY.key, [(relations[name_of(n)], n.lineno) for n in bindings.nodes
-                                  if isinstance(n, ast.Name | ast.Attribute) and name_of(n) in relations])  # fmt: skip
+        yield gathered(key, readings[key])
+    yield sampler(bindings)
+    yield neighbours(bindings)
     for key, lines in {**trainings.several, "unread": tuple(sorted(bindings.opaque))}.items():
         if lines:
             yield Evidence(key, {}, lines)
@@ -172,7 +187,8 @@ def _gives(bindings: Bindings, call: ast.Call, names: re.Pattern[str]) -> bool:
     return any(reading.value is not None for value in values for reading in bindings.evaluate(value))
 
 
-def _single(readings: list[Reading]) -> float | None:
+def single(readings: list[Reading]) -> float | None:
+    """The one positive value; None where there are none, several, or unread lines."""
     values = {reading.value for reading in readings}
     value = next(iter(values)) if len(values) == 1 else None
     return value if value is not None and value > 0 else None
@@ -180,7 +196,7 @@ def _single(readings: list[Reading]) -> float | None:
 
 def _batch_from_rate(readings: dict[str, list[Reading]]) -> None:
     """A sampling rate is a batch where N is settled; one that cannot be compared leaves the batch open."""
-    size = _single(readings[SIZE.key])
+    size = single(readings[SIZE.key])
     batches = {reading.value for reading in readings[BATCH.key]}
     for rate in readings["rate"]:
         batch = None if size is None or rate.value is None else round(rate.value * size)
@@ -191,7 +207,7 @@ def _batch_from_rate(readings: dict[str, list[Reading]]) -> None:
 
 def _epochs_from_steps(readings: dict[str, list[Reading]]) -> None:
     """Steps are epochs where N and batch are settled; those that cannot be compared leave the epochs open."""
-    size, batch = _single(readings[SIZE.key]), _single(readings[BATCH.key])
+    size, batch = single(readings[SIZE.key]), single(readings[BATCH.key])
     epochs = [reading.value for reading in readings[EPOCHS.key] if reading.value is not None]
     for steps in readings["steps"]:
         if size is None or batch is None or steps.value is None:
@@ -207,7 +223,8 @@ def _same_steps(size: float, batch: float, epochs: float, steps: float) -> bool:
         return False
 
 
-def _gathered(key: str, readings: list[Reading]) -> Evidence:
+def gathered(key: str, readings: list[Reading]) -> Evidence:
+    """The values of one quantity with their lines."""
     values: dict[str, list[int]] = {}
     unread = []
     field = FIELDS.get(key)
@@ -225,8 +242,11 @@ def _gathered(key: str, readings: list[Reading]) -> Evidence:
     )
 
 
-def _sampler(bindings: Bindings) -> Evidence:
-    """Poisson sampling where a call says so, or is Opacus's, whose default it is; shuffled where it is off."""
+def sampler(bindings: Bindings) -> Evidence:
+    """Poisson sampling where a call says so, or is Opacus's, whose default it is; shuffled where it is off.
+
+    Without any of these calls, a loader's `shuffle` decides.
+    """
     choices = [
         ("" if not isinstance(reading.value, bool) else "poisson" if reading.value else "shuffled", reading.line)
         for reading in bindings.readings("poisson_sampling")
@@ -237,9 +257,23 @@ def _sampler(bindings: Bindings) -> Evidence:
                 if not any(word.arg == "poisson_sampling" for word in call.keywords):
                     choices.append(("poisson", call.lineno))
                 choices += [("", line) for line in _other_loaders(bindings, call)]
-            elif CHANGES[SAMPLER.key].search(name):
-                choices.append(("poisson" if name == "uniformwithreplacementsampler" else "", call.lineno))
+            elif name in POISSON or CHANGES[SAMPLER.key].search(name):
+                plain = name in POISSON and not {word.arg for word in call.keywords} & POISSON_NOT
+                choices.append(("poisson" if plain else "", call.lineno))
+    if not choices:
+        orders = {True: "shuffled", False: "same"}
+        switches = bindings.readings("shuffle")
+        choices = [(orders[value] if isinstance(value, bool) else "", line) for value, line in switches]
+        if not choices and any("keras" in name for name in bindings.calls):  # its `fit` shuffles unless told otherwise
+            choices = [("shuffled", call.lineno) for call in bindings.calls.get("fit", ())]
     return _choice(SAMPLER.key, choices)
+
+
+def neighbours(bindings: Bindings) -> Evidence:
+    """Which data sets must look alike."""
+    relations = WORDS["neighbours"]
+    named = [n for n in bindings.nodes if isinstance(n, ast.Name | ast.Attribute) and name_of(n) in relations]
+    return _choice(ADJACENCY.key, [(relations[name_of(node)], node.lineno) for node in named])
 
 
 def _other_loaders(bindings: Bindings, call: ast.Call) -> list[int]:
@@ -247,6 +281,11 @@ def _other_loaders(bindings: Bindings, call: ast.Call) -> list[int]:
     statement = bindings.parents.get(call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     private = {name_of(t.elts[-1]) for t in targets if isinstance(t, ast.Tuple) and t.elts}
+    for item in (n for n in bindings.nodes if isinstance(n, ast.withitem) and n.optional_vars is not None):
+        words = item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else []
+        split = name_of(item.context_expr) == "batchmemorymanager" and item.optional_vars is not None
+        if split and any(word.arg == "data_loader" and name_of(word.value) in private for word in words):
+            private.add(name_of(item.optional_vars))  # type: ignore[arg-type]
     loops = [
         n for n in bindings.nodes if isinstance(n, ast.For) and isinstance(walked(n.iter), ast.Name | ast.Attribute)
     ]
@@ -264,5 +303,6 @@ def _choice(key: str, choices: Iterable[tuple[str, int]]) -> Evidence:
     return Evidence(key, lines, unread)
 
 
-def _lines(lines: Collection[int]) -> str:
+def lines_text(lines: Collection[int]) -> str:
+    """ "line 3", "lines 3, 5"."""
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"

@@ -11,6 +11,7 @@ ENGINE = re.compile(
 TRAINS = re.compile(r"^(fit|step|minimize|apply_gradients|train\w*)$")
 TRAINS_NOT = re.compile(r"split|loader|data|set|transform|test|eval")
 ACCUMULATION = re.compile(r"accum|virtual_step|batchmemorymanager|physical_batch|micro_?batch|skip_step")
+STEPWISE = re.compile("step|iter|update|batch")
 ROUND_ABOUT = 3  # loops that stand for "unknown how often"
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 MOST_CHAINS = 3
@@ -32,7 +33,8 @@ class Trainings:
             if isinstance(node, ast.While):
                 self.epochs.append(Reading(None, node.lineno))
             elif isinstance(node, ast.For | ast.AsyncFor) and (counted := _range(node.iter)) is not None:
-                stepwise = re.search(r"step|iter|update|batch", name_of(node.target))
+                first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+                stepwise = STEPWISE.search(name_of(first)) and not _holds_loop(node)
                 (self.steps if stepwise else self.epochs).extend(self._count(counted))
         self.several = {"engines": self._engines(), "trainings": self._training(), "accumulation": self._accumulation()}
 
@@ -63,10 +65,16 @@ class Trainings:
             return [loops + [*self._bindings.functions[name]] * ROUND_ABOUT]
         chains: list[list[ast.AST]] = []
         for call in self._bindings.calls.get(name, ()):
+            if isinstance(call.func, ast.Attribute) and not self._methods(name):
+                continue  # a method of something else, which is called alike
             chains += [loops + outer for outer in self._chains(call, (*visited, name))]
             if len(chains) > MOST_CHAINS:
                 break
         return chains or [loops]
+
+    def _methods(self, name: str) -> bool:
+        """Whether a function of this name is defined elsewhere than at the top of the program."""
+        return any(not isinstance(self._bindings.parents.get(f), ast.Module) for f in self._bindings.functions[name])
 
     def _engines(self) -> tuple[int, ...]:
         calls = [c for name, calls in self._bindings.calls.items() if ENGINE.search(name) for c in calls]
@@ -138,7 +146,7 @@ def _range(node: ast.expr) -> ast.Call | None:
     """The `range` or `trange` that a loop goes through."""
     if not isinstance(node, ast.Call):
         return None
-    if name_of(node) in ("tqdm", "enumerate", "reversed", "list") and node.args:
+    if name_of(node) in ("tqdm", "enumerate", "reversed", "list", "zip") and node.args:  # zip ends with its first
         return _range(node.args[0])
     return node if name_of(node) in ("range", "trange") else None
 
@@ -148,6 +156,10 @@ def walked(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and name_of(node) in ("enumerate", "tqdm") and node.args:
         node = node.args[0]
     return node
+
+
+def _holds_loop(loop: ast.For | ast.AsyncFor) -> bool:
+    return any(isinstance(node, ast.For | ast.AsyncFor | ast.While) for part in loop.body for node in ast.walk(part))
 
 
 def _walks(node: ast.expr) -> bool:
