@@ -109,6 +109,7 @@ class Mechanism(ABC):
         title: what pages call it.
         assumes: what it does, as a Markdown line.
         step: what one step of it is called: "step" (a batch), "epoch", …
+        sampler: how batches are made (`accounting.guarantee.SAMPLERS`); empty where `kind` says it.
         noise, symbol: the parameter that says how much noise there is (more is more private), and its symbol.
     """
 
@@ -119,6 +120,7 @@ class Mechanism(ABC):
     title: ClassVar[str] = ""
     assumes: ClassVar[str] = ""
     step: ClassVar[str] = "step"
+    sampler: ClassVar[str] = ""
     noise: ClassVar[str] = "noise_multiplier"
     symbol: ClassVar[str] = "σ"
 
@@ -191,6 +193,7 @@ class SampledSum(Mechanism):
 
     __slots__ = ()
 
+    sampler: ClassVar[str] = "poisson"
     law: ClassVar[str]
     added: ClassVar[str]
     sample_rate: float

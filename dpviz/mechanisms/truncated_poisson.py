@@ -33,6 +33,7 @@ class TruncatedPoisson(GaussianSum):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "truncated"
+    sampler: ClassVar[str] = ""
     title: ClassVar[str] = "Gaussian, Poisson samples cut to a largest batch"
     assumes: ClassVar[str] = (
         "**Sampling:** every example joins each batch independently with probability q (Poisson). Of more than B "

@@ -15,7 +15,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, Template
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
+from dpviz.accounting.claims import DEMONSTRATION, Claim
+from dpviz.accounting.guarantee import TEXTS as CARD_TEXTS
 from dpviz.accounting.methods import READINGS
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.charts import look
@@ -24,14 +25,13 @@ from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
+from dpviz.runs.guarantee import guarantee_of_run
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
-from dpviz.training.accounts.claims import assumptions
 from dpviz.training.events import NOT_COVERED, heading, titled
-from dpviz.training.settings import RunSettings
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui.runs.charts import LINES
 from dpviz.ui.runs.fields import CHART_TABLE
@@ -76,27 +76,6 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
     measured = view.evaluations.get("test_accuracy", np.empty(0))[-1:].tolist()
     final = dict(zip(("test_accuracy",), measured, strict=False)) | view.final
     return {heading("done", name): value for name, value in final.items() if name not in elsewhere}
-
-
-def _claimed(claim: Claim, settings: RunSettings | None) -> dict[str, Any]:
-    """The one ε that may be said, or why there is none."""
-    if not claim.shown.holds:
-        return {"claim": f"no ε: {claim.reason}"}
-    label = "with secret noise" if claim.demonstration else "claim"
-    values = {"claim": f"no ε: {claim.reason}"} if claim.demonstration else {}
-    claim = claim.shown
-    values |= {
-        label: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
-        "accountant": claim.name,
-        "covers": claim.coverage,
-        "best attack accuracy": f"at most {rounded_up(claim.guess, 4):.4g} (chance: 0.5)",
-        **({} if settings is None else {"assumptions": " ".join(assumptions(settings))}),
-    }
-    if claim.lower is not None:
-        values["lower bound of the true ε"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
-    if claim.conditions:
-        values["conditions"] = "; ".join(claim.conditions)
-    return values
 
 
 def _readings(view: RunView) -> dict[str, Any]:
@@ -183,13 +162,14 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         imported=IMPORTED,
         disputes=dispute_words(view.disputes),
         demonstration=f"{DEMONSTRATION}.",
-        claimed=_claimed(claim, settings_of(record)),
+        card=guarantee_of_run(view, claim, measured=measured),
         numbers=_final_numbers(view),
         warning=below_majority(accuracy_of(view.final), view.started.get("majority")),
         charts=charts,
         readings=_readings(view),
         facts=facts | {name: _moment(getattr(record, name)) for name in ("created", "started", "ended")},
         excluded=LEFT_OUT,
+        sources=CARD_TEXTS["sources"],
         packed=packed,
         script=_SCRIPT,
         allowed=base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode(),

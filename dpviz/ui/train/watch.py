@@ -8,12 +8,14 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
+from dpviz.accounting.guarantee import Guarantee
 from dpviz.questions.train import PAGE, script
 from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view, settings_of, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
+from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
+from dpviz.runs.guarantee import guarantee_of_run, others_on_the_same_data
 from dpviz.runs.store.records import RunRecord, StoreError
 from dpviz.training.accounts.claims import assumptions
 from dpviz.training.accounts.live import encoded_events
@@ -305,12 +307,18 @@ def files(engine: Engine, record: RunRecord) -> None:
         view = engine.look(record.id)
         return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
 
+    def card() -> Guarantee:
+        view, others = engine.look(record.id), others_on_the_same_data(record, engine.runs())
+        return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
+
     with st.container(horizontal=True):
         for label, kind, mime, make in (
             ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
             ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
             ("Report", "html", "text/html", report),
+            ("Guarantee card", "md", "text/markdown", lambda: card().markdown().encode()),
+            ("Guarantee card (JSON)", "card.json", "application/json", lambda: card().json().encode()),
             ("Everything", "zip", "application/zip", lambda: bundle(engine.store, record.id)),
         ):
             st.download_button(
