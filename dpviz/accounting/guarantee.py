@@ -214,20 +214,23 @@ def guarantee(
         losses: its numbers, where `losses_of` gave them before.
     """
     step, count = one_mechanism(noise_multiplier, sample_rate, mechanism), _validate.whole(0, steps=steps)
-    size = getattr(step, "size", size)
+    own = getattr(step, "size", size)
+    if size not in (None, own):
+        raise ValueError(f"Expected size={size} to be the mechanism's own, {own:g}. Leave it out.")
+    size = own
     numbers = losses or losses_of(((step, count),), _validate.number(delta=delta), _validate.number(runs=runs))
     if size is not None:
         size = _validate.whole(1, size=size)
     _validate.choice("sampler", sampler, (*SAMPLERS, UNKNOWN))
     accounted, tuned = step.sampler or step.kind, runs > 1.0
-    known = {
+    computed = {
         "adjacency": YES,
         "sampler": UNKNOWN if UNKNOWN in (sampler, accounted) else YES if sampler == accounted else NO,
         "delta": UNKNOWN if size is None else YES if delta * size < 1.0 - 1e-12 else NO,
         **({"tuning": YES} if tuned else {}),
         **({"rows": YES} if step.adjacency is step.adjacency.PERSON else {}),
     }
-    if both := known.keys() & answers:
+    if both := computed.keys() & answers:
         raise ValueError(f"Expected no answer to {', '.join(sorted(both))}: the other settings decide. Leave it out.")
     prover = Renyi() if Tight().supports(step) else Tight()
     values = {
@@ -250,7 +253,7 @@ def guarantee(
     return Guarantee(
         losses=numbers,
         statements=merged,
-        replies={name: Reply(answer, _why(name, answer, values)) for name, answer in known.items()}
+        replies={name: Reply(answer, _why(name, answer, values)) for name, answer in computed.items()}
         | {name: Reply(answer, "" if answer == UNKNOWN else TEXTS["by_author"]) for name, answer in answers.items()},
     )
 
@@ -269,7 +272,7 @@ def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0) -> Los
         runs: mean number of runs of which the best is released; above 1 for one kind of step alone.
     """
     tight = not any(Tight().supports(mechanism) for mechanism, _ in events)
-    if runs > 1.0:
+    if runs != 1.0:
         ((mechanism, steps),) = events
         points = [tuned_epsilon(mechanism=mechanism, steps=steps, delta=d, runs=runs) for d in _deltas(delta)]
     elif tight:
@@ -277,7 +280,7 @@ def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0) -> Los
     else:
         points = [float(Renyi().of_events(events, d).epsilon) for d in _deltas(delta)]
     losses = Losses(delta=delta, **_profile(points, delta))
-    if runs > 1.0 or not tight:
+    if runs != 1.0 or not tight:
         return losses
     losses = replace(losses, epsilon_lower=float(tight_epsilon_of_events(events, delta).lower))
     if len(events) > 1:

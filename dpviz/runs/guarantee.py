@@ -54,7 +54,7 @@ def guarantee_of_run(
         return Guarantee(losses=_losses(claim, ()), statements={"deployment": {"name": record.title}})
     examples = int(view.started.get("examples") or 0)
     planned: tuple[Event, ...] = ()
-    if claim.covers == "plan" and examples and not record.restarts:
+    if settings.private and not settings.adaptive and examples:
         planned = merge_events((*spent_before(settings), *everything_planned(settings, examples)))
     values = {
         "name": record.title,
@@ -65,7 +65,7 @@ def guarantee_of_run(
         "accountant": claim.shown.name,
         "version": __version__,
         "sampler": SAMPLERS[settings.sampler].assumption,
-        "mechanisms": ", ".join(f"{count:,} × {mechanism.text}" for mechanism, count in planned[:6]) or UNKNOWN,
+        "mechanisms": ", ".join(f"{count:,} × {mechanism.text}" for mechanism, count in planned[:6]) or "no plan",
         "covers": claim.coverage,
         "method": METHODS[settings.method].label,
         "model": str(view.started.get("model") or settings.model),
@@ -75,15 +75,16 @@ def guarantee_of_run(
         "others": f"{others or 0:,}",
     }
     replies = _replies(settings, record, claim, others, measured) if settings.private else {}
-    said = {name: Reply(answer, TEXTS["shown"][words].format(**values)) for name, (answer, words) in replies.items()}
+    answers = {name: Reply(answer, TEXTS["shown"][words].format(**values)) for name, (answer, words) in replies.items()}
     if examples and settings.private:
         product = settings.delta * examples * (1.0 - 1e-12)
-        said["delta"] = Reply(YES if product < 1.0 - 1e-12 else NO, f"δ·N = {rounded_up(product, 3):.3g}")
+        answers["delta"] = Reply(YES if product < 1.0 - 1e-12 else NO, f"δ·N = {rounded_up(product, 3):.3g}")
     statements = {
         group: {name: text.format(**values) for name, text in entries.items()}
         for group, entries in TEXTS["statements"].items()
     }
-    return Guarantee(losses=_losses(claim, planned), statements=statements, replies=said)
+    covered = planned if claim.covers == "plan" and not record.restarts else ()
+    return Guarantee(losses=_losses(claim, covered), statements=statements, replies=answers)
 
 
 def _losses(claim: Claim, planned: tuple[Event, ...]) -> Losses:

@@ -120,7 +120,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
     told_epsilon = float(re.search(r"ε ≤ ([\d.]+) at δ", text).group(1))  # type: ignore[union-attr]
     assert said.epsilon <= told_epsilon <= said.epsilon * (1 + 1e-5)
     assert ("Demonstration: its noise can be replayed" in text) == claim.demonstration
-    assert ("<th scope='row'>claim</th><td>no ε" in text) == claim.demonstration
+    assert ("<b>No ε for one example: its noise" in text) == claim.demonstration
 
     exported = export_json(engine.store, run.id)
     assert Claim.from_json(json.loads(exported)["run"]["summary"]["claim"]) == claim
