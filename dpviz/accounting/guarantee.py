@@ -223,9 +223,10 @@ def guarantee(
         size = _validate.whole(1, size=size)
     _validate.choice("sampler", sampler, (*SAMPLERS, UNKNOWN))
     accounted, tuned = step.sampler or step.kind, runs > 1.0
+    covers = (accounted, *TEXTS["covered"].get(accounted, ()))
     computed = {
         "adjacency": YES,
-        "sampler": UNKNOWN if UNKNOWN in (sampler, accounted) else YES if sampler == accounted else NO,
+        "sampler": UNKNOWN if UNKNOWN in (sampler, accounted) else YES if sampler in covers else NO,
         "delta": UNKNOWN if size is None else YES if delta * size < 1.0 - 1e-12 else NO,
         **({"tuning": YES} if tuned else {}),
         **({"rows": YES} if step.adjacency is step.adjacency.PERSON else {}),

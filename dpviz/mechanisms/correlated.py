@@ -49,6 +49,7 @@ class Correlated(Mechanism):
     __slots__ = ()
 
     adjacency: ClassVar[Adjacency] = Adjacency.ZERO_OUT
+    sampler: ClassVar[str] = "cyclic"
     step: ClassVar[str] = "run"
     noise_multiplier: float
     batches: int
