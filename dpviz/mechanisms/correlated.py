@@ -19,7 +19,7 @@ T′ < T are rows of the same C, so a run that stops inside an epoch shows no mo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -155,8 +155,17 @@ class CorrelatedEpoch(CorrelatedNoise):
     def __post_init__(self) -> None:
         CorrelatedNoise.__post_init__(self)
         # From where λ^(t·epochs) is lost in rounding, which `sensitivity` covers, all epochs cost the same.
-        last = math.ceil(-37.0 / (self.batches * math.log(self.decay))) + 1 if self.decay else 1
-        object.__setattr__(self, "epochs", min(self.epochs, last))
+        object.__setattr__(self, "epochs", min(self.epochs, self._last))
+
+    @property
+    def _last(self) -> int:
+        return math.ceil(-37.0 / (self.batches * math.log(self.decay))) + 1 if self.decay else 1
+
+    def run(self, epochs: int) -> tuple[tuple[CorrelatedEpoch, int], ...]:
+        """The first so many epochs, equal ones together."""
+        different = min(epochs, self._last)
+        each = [replace(self, epochs=epoch) for epoch in range(1, different + 1)]
+        return tuple((epoch, 1) for epoch in each[:-1]) + ((each[-1], epochs - different + 1),)
 
     @property
     def text(self) -> str:

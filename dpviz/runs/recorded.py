@@ -27,7 +27,8 @@ from dpviz.training.summary import closing, opening
 
 if TYPE_CHECKING:
     from dpviz.training.private import PrivateTraining, Step
-from dpviz.training.samplers import charges
+from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import events
 
 TARGET = "dpviz.training.private:PrivateTraining"
 TELLS = 0.2  # seconds between two events about steps
@@ -153,7 +154,7 @@ class _Record:
             cheap = self._ahead * self._cost / (SHARE * (now - self._charged))
             self._ahead = max(1, min(math.ceil(cheap), 2 * self._ahead))
         through = min(done + self._ahead, len(self._training))
-        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events([(mechanism, charges(mechanism, through))]))
+        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events(events(mechanism, through)))
         self._through, self._charged = through, time.monotonic()
         self._cost = self._charged - now
 
@@ -173,8 +174,9 @@ class _Record:
     def _count(self, examples: int, *losses: float) -> None:
         """A step: the loss and the clipped share of its examples."""
         now = time.monotonic()
-        if self._accounts.step(self._training.mechanism, None):
-            self._charges.append(self._training.mechanism)
+        mechanism = mechanism_at(self._training.settings, self._accounts.taken + 1, self._training.examples)
+        if self._accounts.step(mechanism, None):
+            self._charges.append(mechanism)
         loss, clipped = (value if math.isfinite(value) else None for value in losses)
         self._rows.append(
             {

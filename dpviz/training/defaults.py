@@ -15,7 +15,7 @@ from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.place import data_of, find, is_own
 from dpviz.training.models import MODELS
 from dpviz.training.plan import mechanism_at
-from dpviz.training.samplers import charges
+from dpviz.training.samplers import equal_steps
 from dpviz.training.settings import RunSettings
 from dpviz.training.words import refusal
 
@@ -87,10 +87,10 @@ def least_noise(plan: RunSettings, examples: int, target_epsilon: float) -> floa
     Raises:
         ValueError: for an ε that no noise reaches, or a δ at which none is needed.
     """
-    mechanism = mechanism_at(plan, 1, examples)
+    mechanism, steps = equal_steps(mechanism_at(plan, 1, examples), plan.last_step)
     sigma = solve(
         "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, mechanism=mechanism,
-        steps=charges(mechanism, plan.last_step), delta=plan.delta,
+        steps=steps, delta=plan.delta,
     )  # fmt: skip
     if sigma == 0.0:
         raise ValueError(no_noise_needed(plan.delta, plan.sample_rate(examples), plan.steps))

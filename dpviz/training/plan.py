@@ -7,7 +7,7 @@
 
 from dpviz.mechanisms import Event, Mechanism, merge_events
 from dpviz.training.methods import METHODS
-from dpviz.training.samplers import charges
+from dpviz.training.samplers import events
 from dpviz.training.settings import RunSettings
 
 
@@ -33,6 +33,5 @@ def planned_events(settings: RunSettings, examples: int) -> tuple[Event, ...]:
     if not settings.private:
         return ()
     if not settings.changing:
-        mechanism = mechanism_at(settings, 1, examples)
-        return ((mechanism, charges(mechanism, settings.steps)),)
+        return events(mechanism_at(settings, 1, examples), settings.steps)
     return merge_events((mechanism_at(settings, step, examples), 1) for step in range(1, settings.steps + 1))

@@ -33,9 +33,9 @@ from dpviz.training.engine.per_example import PerExample, cross_entropy
 from dpviz.training.methods.base import Info, State
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.models import ELSEWHERE
-from dpviz.training.plan import mechanism_at
+from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.randomness import randomness
-from dpviz.training.samplers import SAMPLERS, Poisson, charges, steps_per_epoch
+from dpviz.training.samplers import SAMPLERS, Poisson, events, steps_per_epoch
 from dpviz.training.sampling import Batch, drawn_by, usual_batch
 from dpviz.training.settings import RunSettings
 
@@ -110,8 +110,10 @@ class PrivateTraining(Iterator[Step]):
             their gradients is clipped to C, and ε is that of one person; N, batch_size and an epoch count persons. None
             where nobody has more than one row, or a row is what is to be protected.
         sampler: How batches are drawn, one of `samplers.SAMPLERS`: "poisson", "allocation" (one random batch of each
-            epoch), "shuffled" (batches of one size, in a new order every epoch) or "fixed" (so many at every step).
+            epoch), "shuffled" (batches of one size, in a new order every epoch), "fixed" (so many at every step) or
+            "order" (the same ones in every epoch, which everybody knows).
             Their neighbours differ: `accounts.claims.neighbours`.
+        noise_decay, noise_band: λ or w of correlated noise, one of them, with sampler="order": as in `RunValues`.
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
@@ -127,7 +129,8 @@ class PrivateTraining(Iterator[Step]):
         done: Steps taken.
         noise_source: In words.
         device: Where the network lies.
-        mechanism: What each step is, or is one of the steps of (`samplers.steps_of`).
+        mechanism: What the first step is, or is one of the steps of (`samplers.steps_of`); all others are, but where
+            `noise_decay` makes later epochs differ.
         before_step: Called before each step; the step is not taken if it raises.
 
     Raises:
@@ -150,6 +153,8 @@ class PrivateTraining(Iterator[Step]):
         max_grad_norm: float = 1.0,
         persons: Any = None,
         sampler: str = Poisson.key,
+        noise_decay: float = 0.0,
+        noise_band: int = 1,
         views: int = 1,
         flips: bool = False,
         seed: int | None = None,
@@ -172,6 +177,7 @@ class PrivateTraining(Iterator[Step]):
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
             unit="example" if persons is None else "person", sampler=sampler,
+            noise_decay=noise_decay, noise_band=noise_band,
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
@@ -245,7 +251,7 @@ class PrivateTraining(Iterator[Step]):
             check_start(self.settings.with_(origins=earlier(self._identity, disjoint=self._disjoint)))
             self._charged = True
             replayable = not self.settings.secure_noise
-            plan = (self.mechanism, charges(self.mechanism, self.settings.steps))
+            plan = planned_events(self.settings, self.examples)
             unit = self.settings.unit
             before = charge(self._identity, plan, unit=unit, replayable=replayable, disjoint=self._disjoint)
             self.settings = self.settings.with_(origins=before)
@@ -278,9 +284,9 @@ class PrivateTraining(Iterator[Step]):
                 self.settings.delta,
                 conditions(self.settings, self.examples),
             )
-        charged = ((self.mechanism, charges(self.mechanism, step)),) if step else ()
-        events = merge_events((*spent_before(self.settings), *charged))
-        odometer = odometer_reading(events, self.settings.delta) if step else math.inf
+        charged = events(self.mechanism, step) if step else ()
+        together = merge_events((*spent_before(self.settings), *charged))
+        odometer = odometer_reading(together, self.settings.delta) if step else math.inf
         return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
 
 

@@ -13,12 +13,23 @@ RandomAllocation(noise_multiplier=1.1, batches=10)
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.mechanisms import Event, FixedSize, Mechanism, RandomAllocation, SampledGaussian, Shuffled
+from dpviz.mechanisms import (
+    BandedNoise,
+    CorrelatedEpoch,
+    CorrelatedNoise,
+    Event,
+    FixedSize,
+    Mechanism,
+    RandomAllocation,
+    SampledGaussian,
+    Shuffled,
+)
 
 Index = npt.NDArray[np.int64]
 
@@ -28,14 +39,51 @@ def steps_per_epoch(examples: int, batch_size: int) -> int:
     return max(1, math.ceil(examples / batch_size))
 
 
+_BY_EPOCH = (RandomAllocation, Shuffled, CorrelatedEpoch, BandedNoise)
+
+
 def steps_of(mechanism: Mechanism) -> int:
     """Training steps that one step of its account covers: one, or all batches of an epoch."""
-    return mechanism.batches if isinstance(mechanism, RandomAllocation | Shuffled) else 1
+    return mechanism.batches if isinstance(mechanism, _BY_EPOCH) else 1
 
 
 def charges(mechanism: Mechanism, steps: int) -> int:
     """Steps of the account that `steps` training steps have begun."""
     return math.ceil(steps / steps_of(mechanism))
+
+
+def correlated(mechanism: Mechanism, step: int, *, decay: float, band: int) -> Mechanism:
+    """What `step`, counted from 1, is one of the steps of, where noise is correlated as in `RunSettings`.
+
+    Raises:
+        ValueError: where batches are not the same in every epoch, which the account needs.
+    """
+    if decay == 0.0 and band == 1:
+        return mechanism
+    if not isinstance(mechanism, CorrelatedEpoch):
+        raise ValueError(
+            f"Expected sampler={InOrder.key!r} with correlated noise, found {mechanism.text}: "
+            "an example's batches must lie whole epochs apart."
+        )
+    if band > 1:
+        return BandedNoise(mechanism.noise_multiplier, band, mechanism.batches, 1)
+    return replace(mechanism, decay=decay, epochs=(step - 1) // mechanism.batches + 1)
+
+
+def events(first: Mechanism, steps: int) -> tuple[Event, ...]:
+    """What `steps` training steps cost, equal epochs together, where `first` is the first one's mechanism."""
+    count = charges(first, steps)
+    if not isinstance(first, CorrelatedEpoch):
+        return ((first, count),)
+    return first.run(count)
+
+
+def equal_steps(first: Mechanism, steps: int) -> Event:
+    """One mechanism, and how often, that together cost what `events` do."""
+    count = charges(first, steps)
+    if isinstance(first, CorrelatedEpoch) and first.decay:
+        return CorrelatedNoise(first.noise_multiplier, first.decay, first.batches, count), 1
+    return first, count
 
 
 def poisson_indices(random: np.random.Generator, examples: int, sample_rate: float) -> Index:
@@ -177,13 +225,35 @@ class FixedBatches(TrainingSampler):
         return self._random.choice(self._examples, batch_size, replace=False).astype(np.int64)
 
 
-SAMPLERS: dict[str, type[TrainingSampler]] = {each.key: each for each in (Poisson, Allocation, Shuffles, FixedBatches)}
+class InOrder(_Epochs):
+    """The same batches in the same order in every epoch: example i is in batch i modulo their number."""
+
+    key, label = "order", "fixed order"
+    words = (
+        "Fixed order: the same batches in every epoch, which everybody knows; ε gains nothing from sampling, but noise "
+        "may be correlated."
+    )
+    kind = CorrelatedEpoch
+    assumption = "the same batches in every epoch, in file order"
+
+    @staticmethod
+    def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> CorrelatedEpoch:
+        return CorrelatedEpoch(noise_multiplier, 0.0, steps_per_epoch(examples, batch_size))
+
+    def _dealt(self, batches: int) -> list[Index]:
+        return [np.arange(batch, self._examples, batches) for batch in range(batches)]
+
+
+SAMPLERS: dict[str, type[TrainingSampler]] = {
+    each.key: each for each in (Poisson, Allocation, Shuffles, FixedBatches, InOrder)
+}
 
 
 # Mechanisms in records: [σ, q, times] of sampled Gaussian steps, [kind, parameters …, times] of all others, so that who
 # knows only the first kind cannot take the others for it.
 
 _KINDS = {each.kind.kind: each.kind for each in SAMPLERS.values() if each is not Poisson}
+_KINDS[BandedNoise.kind] = BandedNoise
 
 
 def stored(mechanism: Mechanism, count: int) -> list[Any]:

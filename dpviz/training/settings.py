@@ -25,7 +25,7 @@ from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image
-from dpviz.training.samplers import SAMPLERS, Poisson
+from dpviz.training.samplers import SAMPLERS, InOrder, Poisson
 from dpviz.training.values import RunValues
 from dpviz.training.words import refusal
 
@@ -146,6 +146,7 @@ def _check_together(settings: RunSettings) -> None:
     method, policy, model = METHODS[settings.method], POLICIES[settings.policy], RECORDED[settings.model]
     shape = () if is_own(settings.data) else DATA_SETS[settings.data].shape
     with_views, without_prior = settings.views > 1, settings.prior_std == 0.0
+    not_independent = settings.noise_decay > 0.0 or settings.noise_band > 1
     broken = {
         "most_steps": settings.past_plan == "replan" and settings.most_steps <= settings.steps,
         "changing": settings.changing and settings.last_step > MOST_CHANGING,
@@ -165,6 +166,9 @@ def _check_together(settings: RunSettings) -> None:
             or settings.policy != Fixed.key
             or settings.target_measure != "test"
         ),
+        "correlated_of_method": not_independent and not settings.reads("noise_decay"),
+        "correlated_order": not_independent and settings.sampler != InOrder.key,
+        "correlated_both": settings.noise_decay > 0.0 and settings.noise_band > 1,
         "unit_of_method": settings.by_person and not settings.reads("unit"),
         "unit_of_data": settings.by_person and not is_own(settings.data) and not DATA_SETS[settings.data].persons,
         "unit_with": settings.by_person
@@ -172,7 +176,7 @@ def _check_together(settings: RunSettings) -> None:
     }
     readers = {
         name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
-        for name in ("policy", "views", "unit", "sampler")
+        for name in ("policy", "views", "unit", "sampler", "noise_decay")
     }
     for rule, is_broken in broken.items():
         if is_broken:

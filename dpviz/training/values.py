@@ -96,6 +96,8 @@ class RunValues:
         unit: Whose data ε protects: "example", or "person", all of whose rows join a batch together and are clipped as
             one; N, C and batch_size then count persons. Of data that name persons.
         sampler: How batches are drawn, one of `dpviz.training.samplers.SAMPLERS`.
+        noise_decay: λ in [0, 1): a step's noise is z_t − λ z_{t−1}, with sampler="order"; 0 for independent noise.
+        noise_band: w: a step's noise takes back parts of the last w − 1 ones' (`BandedNoise`), likewise; 1 for none.
         batch_size: Expected number of examples in a batch; q = batch_size / N.
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
@@ -150,6 +152,8 @@ class RunValues:
     views: int = 1
     unit: str = "example"
     sampler: str = "poisson"
+    noise_decay: float = 0.0
+    noise_band: int = 1
     batch_size: int = 1024
     steps: int = 150
     past_plan: str = "stop"

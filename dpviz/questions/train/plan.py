@@ -22,10 +22,11 @@ from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.accounts.live import live_accountants
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
-from dpviz.training.samplers import charges, steps_of
+from dpviz.training.samplers import steps_of
 from dpviz.training.settings import RunSettings
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 POINTS = 120
 
@@ -79,15 +80,20 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
 def _by_epochs(mechanism: Mechanism, total: int, settings: RunSettings, claim: Claim) -> TightBand:
     """The interval at the first and last step of marked epochs: an epoch is charged whole at its first step."""
     band = _ending_as_claimed(tight_band.along_steps(mechanism, total, settings.delta, log=False), claim)
-    together, marks = steps_of(mechanism), np.arange(band.x.size)
-    if together == 1:
-        return band
-    firsts = (band.x - 1.0) * together + 1.0
-    x, at = np.append(firsts, settings.steps), np.append(marks, marks[-1])
-    if marks.size == total:  # few enough to show their stairs
-        lasts = np.minimum(band.x * together, settings.steps)
-        x, at = np.stack([firsts, lasts], axis=1).ravel(), marks.repeat(2)
+    x, at = _stairs(band.x, total, mechanism, settings)
     return replace(band, x=x, lower=band.lower[at], upper=band.upper[at])
+
+
+def _stairs(charges: Array, total: int, mechanism: Mechanism, settings: RunSettings) -> tuple[Array, Index]:
+    """Training steps, and which of these numbers of charges (n,) of `total` stands there: an epoch's at its first."""
+    together, marks = steps_of(mechanism), np.arange(charges.size)
+    if together == 1:
+        return charges, marks
+    firsts = (charges - 1.0) * together + 1.0
+    if marks.size < total:
+        return np.append(firsts, settings.steps), np.append(marks, marks[-1])
+    lasts = np.minimum(charges * together, settings.steps)  # few enough to show their stairs
+    return np.stack([firsts, lasts], axis=1).ravel(), marks.repeat(2)
 
 
 def _ending_as_claimed(tight: TightBand, claim: Claim) -> TightBand:
@@ -108,7 +114,8 @@ def _of_different(
 ) -> PlannedCost:
     """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
     before, runs = spent
-    at = step_grid(settings.steps, False, 40)
+    total = sum(count for _, count in runs)
+    at = step_grid(total, False, 40)
     wanted = set(at.tolist())
     epsilon: dict[str, list[float]] = {name: [] for name in accountants}
     ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
@@ -127,17 +134,35 @@ def _of_different(
     tight = None
     if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
         single = len(runs) == 1 and isinstance(runs[0][0], SampledGaussian)
-        tight = _tight(before, runs, step_grid(settings.steps, False, 6) if single else at[-1:], settings.delta)
-    return PlannedCost(at, {name: np.array(values) for name, values in epsilon.items()}, claim, tight)
+        marks = step_grid(total, False, 6) if single else at[-1:]
+        if all(mechanism.as_gaussian for mechanism, _ in (*before, *runs)):  # known without a grid
+            marks = at
+        tight = _tight(before, runs, marks, settings.delta)
+    x, place = _stairs(at, total, runs[0][0], settings)
+    if tight is not None:
+        if tight.x.size == at.size:
+            tight = replace(tight, x=x, lower=tight.lower[place], upper=tight.upper[place])
+        else:
+            tight = replace(tight, x=np.minimum(tight.x * steps_of(runs[0][0]), settings.steps))
+    return PlannedCost(x, {name: np.array(values)[place] for name, values in epsilon.items()}, claim, tight)
 
 
 def _tight(before: tuple[Event, ...], runs: tuple[Event, ...], at: Array, delta: float) -> TightBand:
-    """The interval at these steps, the last of them where they are of several kinds."""
-    *first, (mechanism, _) = runs
-    done = sum(count for _, count in first)
+    """The interval after so many charges of the runs, in their order."""
+    begun = np.cumsum([count for _, count in runs]) - [count for _, count in runs]
     intervals = [
-        tight_epsilon_of_events((*before, *first, (mechanism, charges(mechanism, int(step) - done))), delta)
-        for step in at
+        tight_epsilon_of_events(
+            (
+                *before,
+                *(
+                    (step, min(count, int(mark) - first))
+                    for (step, count), first in zip(runs, begun.tolist(), strict=True)
+                    if mark > first
+                ),
+            ),
+            delta,
+        )
+        for mark in at
     ]
     ends = np.array([(float(one.lower), float(one.upper)) for one in intervals])
     return TightBand(at, ends[:, 0], ends[:, 1], intervals[-1].reason)

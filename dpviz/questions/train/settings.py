@@ -24,7 +24,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.models.base import image
 from dpviz.training.plan import mechanism_at
-from dpviz.training.samplers import Poisson, charges
+from dpviz.training.samplers import InOrder, Poisson, equal_steps
 from dpviz.training.settings import FIELDS, RunSettings
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ SETTINGS: dict[str, Setting] = FIELDS | {
         {FIELDS["start_from"].key: "start_from"},
     )
 }
+CORRELATION = {"noise_decay", "noise_band"}
 _RUN = {field.name for field in fields_of(RunSettings)}
 # Settings that not all methods and models read.
 _SOME_READ = frozenset().union(*(m.reads for m in METHODS.values()), *(m.reads for m in MODELS.values()))
@@ -72,6 +73,7 @@ def acting(of: Callable[[str], Any]) -> frozenset[str]:
         "noise_multiplier": "noise_multiplier" in reads and not solved,
         "views": "views" in reads and model.features is None and image(data.shape),
         "unit": "unit" in reads and data.persons > 0,
+        **dict.fromkeys(CORRELATION, reads >= CORRELATION and of("sampler") == InOrder.key),
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
         **dict.fromkeys(("delta", "max_grad_norm"), private),
         "filter_epsilon": private and by_coins,
@@ -140,12 +142,12 @@ def _solved(settings: RunSettings, target: float, solver: str) -> RunSettings:
     examples = units_of(settings)
     steps = settings.steps if settings.adaptive else settings.last_step
     counts = planned_counts(settings.with_(steps=steps), examples)
-    mechanism = mechanism_at(settings, 1, examples)
+    mechanism, times = equal_steps(mechanism_at(settings, 1, examples), steps)
     sigma = solved_noise(
         target,
         solver,
         mechanism,
-        charges(mechanism, steps),
+        times,
         settings.delta,
         counts=counts,
         count_noise=settings.count_noise if counts else 0.0,

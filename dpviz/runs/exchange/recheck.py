@@ -121,6 +121,9 @@ class Recheck:
     def _mechanisms(self, accounts: LiveAccounts, data: Mapping[str, Any]) -> list[Mechanism]:
         """What each step of a stretch is one of the steps of; where an epoch is charged as one, as it was planned."""
         planned = mechanism_at(accounts.settings, 1, accounts.examples)
+        if accounts.settings.noise_decay:
+            steps = range(data["first"], data["first"] + data["count"])
+            return [mechanism_at(accounts.settings, step, accounts.examples) for step in steps]
         if accounts.settings.sampler != Poisson.key:
             return [planned] * data["count"]
         expect(bool(data["mechanisms"]), "the mechanism of every private step")

@@ -94,7 +94,7 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
 
 
 def charge(
-    data: DataIdentity, plan: Event, *, unit: str, replayable: bool = False, disjoint: bool = False
+    data: DataIdentity, plan: tuple[Event, ...], *, unit: str, replayable: bool = False, disjoint: bool = False
 ) -> tuple[Origin, ...]:
     """Notes that a training with this plan begins, `replayable` for a demonstration; `earlier` as it was before."""
     with _charging:
@@ -106,7 +106,7 @@ def charge(
             spent.demonstrations += 1
         else:
             spent.trainings += 1
-            spent.mechanisms = merge_events((*spent.mechanisms, plan))
+            spent.mechanisms = merge_events((*spent.mechanisms, *plan))
     return before
 
 

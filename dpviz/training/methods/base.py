@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dpviz import _validate
 from dpviz.mechanisms import Mechanism
-from dpviz.training.samplers import SAMPLERS
+from dpviz.training.samplers import SAMPLERS, correlated
 
 if TYPE_CHECKING:
     import torch
@@ -56,6 +56,8 @@ class State(NamedTuple):
         second: Adam's second moment, (p,); the friction of a thermostat, (1,); (0,) for the others.
         step: Steps taken.
         noise_multiplier: σ of the coming steps; a policy may replace it. Langevin methods do not read it.
+        earlier: What later steps take back shares of, the latest first, (p,) each: z_{t−1} where c_k = λ^k, the noise
+            of the last w − 1 steps where it is banded.
     """
 
     parameters: Tensor
@@ -63,6 +65,7 @@ class State(NamedTuple):
     second: Tensor
     step: int
     noise_multiplier: float
+    earlier: tuple[Tensor, ...] = ()
 
 
 class Gradient(NamedTuple):
@@ -121,7 +124,8 @@ class Method(ABC):
         batch_size = settings.batch_size
         settings.sample_rate(examples)  # refuses a batch that is larger than the data
         sampler = SAMPLERS[settings.sampler]
-        return sampler.mechanism(settings.noise_multiplier, examples=examples, batch_size=batch_size)
+        mechanism = sampler.mechanism(settings.noise_multiplier, examples=examples, batch_size=batch_size)
+        return correlated(mechanism, step, decay=settings.noise_decay, band=settings.noise_band)
 
     @classmethod
     def nodes(cls, settings: RunValues) -> tuple[int, ...]:

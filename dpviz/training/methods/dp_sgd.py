@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpviz.mechanisms import BandedNoise
 from dpviz.training.methods.base import Info, Method, State
+from dpviz.training.samplers import correlated
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,18 +37,32 @@ class DpSgd(Method):
 
     key, label = "dp_sgd", "DP-SGD"
     words = "DP-SGD clips each example's gradient and adds noise."
-    reads = Method.reads | {"optimiser", "momentum", "views", "unit", "sampler"}
+    reads = Method.reads | {"optimiser", "momentum", "views", "unit", "sampler", "noise_decay", "noise_band"}
 
     def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         clipped = self.clipped_sum(batch)
-        noise = self.noise_like(clipped.total, state.noise_multiplier * self.settings.max_grad_norm)
+        fresh = self.noise_like(clipped.total, state.noise_multiplier * self.settings.max_grad_norm)
+        noise, state = self.correlated(fresh, state)
         step_size = self.learning_rate(self.settings, state.step + 1)
         info = self.report(batch, clipped, noise, sigma=state.noise_multiplier, step_size=step_size)
+        if info.mechanism is not None:
+            decay, band = self.settings.noise_decay, self.settings.noise_band
+            info = info._replace(mechanism=correlated(info.mechanism, state.step + 1, decay=decay, band=band))
         gradient = clipped.total.add_(noise).div_(batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:
             gradient.add_(prior)
         return self.descend(state, gradient, info), info
+
+    def correlated(self, fresh: Tensor, state: State) -> tuple[Tensor, State]:
+        """Row t of C⁻¹Z (`dpviz.mechanisms.correlated`) from `fresh` z_t and what was kept, and the state that keeps it."""
+        decay, band = self.settings.noise_decay, self.settings.noise_band
+        shares = BandedNoise(1.0, band, band).column(band)[1:].tolist() if band > 1 else [decay] if decay else []
+        noise = fresh.clone() if shares else fresh
+        for share, past in zip(shares, state.earlier, strict=False):
+            noise.sub_(past, alpha=share)
+        kept = noise if band > 1 else fresh
+        return noise, state._replace(earlier=(kept, *state.earlier)[: len(shares)])
 
     def descend(self, state: State, gradient: Tensor, info: Info) -> State:
         """What is made of the noisy mean gradient (p,): post-processing, whatever it is."""
