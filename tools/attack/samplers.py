@@ -8,15 +8,15 @@ alarms + δ of any (ε, δ) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 
 import math
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.mechanisms import Adjacency
-from dpviz.training.samplers import SAMPLERS, TrainingSampler, charges, steps_of
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.mechanisms import Adjacency, Correlated
+from dpviz.training.samplers import SAMPLERS, TrainingSampler, correlated, events, steps_of
 
 # What the example's batch shows without and with it, in clipping norms; all others' gradients are its own reversed.
 SIGNALS = {Adjacency.ADD_REMOVE: (0.0, 1.0), Adjacency.REPLACE_ONE: (0.0, 2.0), Adjacency.ZERO_OUT: (1.0, 2.0)}
@@ -34,6 +34,7 @@ class Audit(NamedTuple):
 def audit(
     sampler: type[TrainingSampler], *, noise: float, examples: int, batch: int, steps: int, runs: int,
     delta: float = 0.01, seed: int = 0, noise_added: float | None = None,
+    decay: float = 0.0, band: int = 1,
 ) -> Audit:  # fmt: skip
     """Attacks 2 × `runs` runs of `steps` steps.
 
@@ -43,22 +44,32 @@ def audit(
         runs: With the example, and as many without.
         delta: δ.
         seed: Of everything random.
+        decay, band: λ or w of correlated noise.
         noise_added: What is really added, to see that the attack sees it; None for `noise`.
     """
     draw = np.random.default_rng(seed)
     mechanism = sampler.mechanism(noise, examples=examples, batch_size=batch)
+    mechanism = correlated(mechanism, 1, decay=decay, band=band)
     together, rate, added = steps_of(mechanism), batch / examples, noise if noise_added is None else noise_added
     signals, scores = SIGNALS[mechanism.adjacency], []
+    strategy: Scores = np.eye(steps)
+    if in_order := isinstance(mechanism, Correlated):
+        column = mechanism.column(steps)
+        strategy = np.array([[column[i - j] if i >= j else 0.0 for j in range(steps)] for i in range(steps)])
+    back = np.linalg.inv(strategy)
     for signal in signals:
         drawn = np.array([_joined(sampler(draw, examples), batch, steps) for _ in range(runs)], dtype=np.float64)
-        released = signal * drawn + added * draw.standard_normal(drawn.shape)
-        low, high = (_likelihood(released, each, noise, together, rate) for each in signals)
+        released = signal * drawn + added * draw.standard_normal(drawn.shape) @ back.T
+        if in_order:  # whose batches are known: C times what is released has independent noise
+            low, high = (_known(released @ strategy.T, each * drawn @ strategy.T, noise) for each in signals)
+        else:
+            low, high = (_likelihood(released, each, noise, together, rate) for each in signals)
         scores.append(high - low)
     without, with_it = (np.array_split(each, 2) for each in scores)
     at = max(
         np.quantile(without[0], np.linspace(0.5, 0.999, 60)), key=lambda t: _shown(without[0], with_it[0], t, delta)
     )
-    claim = tight_epsilon(mechanism, charges(mechanism, steps), delta).upper
+    claim = tight_epsilon_of_events(events(mechanism, steps), delta).upper
     return Audit(_shown(without[1], with_it[1], at, delta), float(claim))
 
 
@@ -77,6 +88,11 @@ def _likelihood(released: Scores, signal: float, noise: float, together: int, ra
     return np.asarray(np.log(epochs.reshape(len(released), -1, together).mean(axis=2)).sum(axis=1))
 
 
+def _known(released: Scores, signals: Scores, noise: float) -> Scores:
+    """The same where it is known what is added to independent noise, (runs, steps)."""
+    return np.asarray(((2.0 * released - signals) * signals).sum(axis=1) / (2.0 * noise**2))
+
+
 def _shown(without: Scores, with_it: Scores, threshold: float, delta: float) -> float:
     runs, false, true = len(without), int((without > threshold).sum()), int((with_it > threshold).sum())
     alarms = stats.beta.ppf(0.975, false + 1, runs - false) if false < runs else 1.0
@@ -88,9 +104,11 @@ def table(runs: int = 10_000) -> str:
     """What was shown of every sampler, as Markdown."""
     settings = [(0.6, 20, 4, 10), (1.0, 40, 2, 60), (0.5, 30, 10, 3), (2.0, 10, 5, 40)]
     rows = []
-    for key, sampler in SAMPLERS.items():
+    ways: list[tuple[str, type[TrainingSampler], dict[str, Any]]] = [(key, each, {}) for key, each in SAMPLERS.items()]
+    ways += [("order, λ = 0.8", SAMPLERS["order"], {"decay": 0.8}), ("order, w = 2", SAMPLERS["order"], {"band": 2})]
+    for key, sampler, given in ways:
         for noise, examples, batch, steps in settings:
-            one = audit(sampler, noise=noise, examples=examples, batch=batch, steps=steps, runs=runs)
+            one = audit(sampler, noise=noise, examples=examples, batch=batch, steps=steps, runs=runs, **given)
             verdict = "below" if one.shown <= one.claim else "**above**"
             facts = f"{noise:g} | {examples} | {batch} | {steps} | {one.shown:.3f} | {one.claim:.3f}"
             rows.append(f"| {key} | {facts} | {verdict} |")

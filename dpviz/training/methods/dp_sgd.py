@@ -55,7 +55,7 @@ class DpSgd(Method):
         return self.descend(state, gradient, info), info
 
     def correlated(self, fresh: Tensor, state: State) -> tuple[Tensor, State]:
-        """Row t of C⁻¹Z (`dpviz.mechanisms.correlated`) from `fresh` z_t and what was kept, and the state that keeps it."""
+        """Row t of C⁻¹Z (`dpviz.mechanisms.correlated`) from `fresh` z_t and what was kept, and the next state."""
         decay, band = self.settings.noise_decay, self.settings.noise_band
         shares = BandedNoise(1.0, band, band).column(band)[1:].tolist() if band > 1 else [decay] if decay else []
         noise = fresh.clone() if shares else fresh
