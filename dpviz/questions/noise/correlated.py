@@ -122,7 +122,8 @@ def bought(
         _noise(target_epsilon, delta, mechanism=run, steps=1),
         steps,
     )
-    return Answer(chart(ROOM, "correlated", DECAYS, {"decay": curve}, rings=_rings(facts, decay)), facts)
+    shown = {"shown": (min(0.05, 0.8 * curve[at], 0.8 * best_band[1]), 1.5)}
+    return Answer(chart(ROOM, "correlated", DECAYS, {"decay": curve}, {}, shown, rings=_rings(facts, decay)), facts)
 
 
 def _noise(target: float, delta: float, **given: Any) -> float:
