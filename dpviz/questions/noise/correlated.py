@@ -65,12 +65,12 @@ def error(run: Correlated, steps: int) -> float:
 
 def inverse(column: Array) -> Array:
     """The first column of C⁻¹, (T,): the power series 1/c(x), by Newton's iteration with FFTs."""
-    result, known = np.array([1.0 / column[0]]), 1
-    while known < column.size:
-        known = min(2 * known, column.size)
-        size = 1 << (3 * known).bit_length()
-        part, there = (np.fft.rfft(each, size) for each in (column[:known], result))
-        result = np.fft.irfft(there * (2.0 - part * there), size)[:known]
+    result, size = np.array([1.0 / column[0]]), 1
+    while size < column.size:
+        size = min(2 * size, column.size)
+        wide = 1 << (3 * size).bit_length()
+        part, there = (np.fft.rfft(each, wide) for each in (column[:size], result))
+        result = np.fft.irfft(there * (2.0 - part * there), wide)[:size]
     return result
 
 
