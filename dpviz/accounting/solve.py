@@ -45,6 +45,7 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.search import OrderSearch
+from dpviz.accounting.tuning import Search, tuned_epsilon
 from dpviz.mechanisms import Mechanism, SampledGaussian
 
 TARGETS = ("target_epsilon", *(risk.target for risk in RISKS))
@@ -75,6 +76,11 @@ TightName = Literal["tight"]
 
 @overload
 def solve(for_: str, *, target_epsilon: float, method: str, **known: Unpack[EpsilonSolved]) -> float: ...
+@overload
+def solve(
+    for_: str, *, target_epsilon: float, method: TightName, runs: float, law: str = ..., shape: float = ...,
+    **known: Unpack[EpsilonSolved],
+) -> float: ...  # fmt: skip
 @overload
 def solve(for_: str, *, target_advantage: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
 @overload
@@ -119,6 +125,8 @@ def solve(
             those that is solved for does not matter. Its noise is "noise_multiplier", or what it calls it.
         tolerance: relative, of σ and q; of T too where method is "tight", whose bounds jitter more than that.
         fpr, prior: of a risk, in (0, 1).
+        runs, law, shape: where only the best of several runs is released, as in `dpviz.tuned_epsilon`: the target is
+            then one of ε, the method "tight", and δ is given.
         **options: one target, and options of the method, as in `dpviz.epsilon`. Targets:
             target_epsilon: ε ≥ 0 at `delta`.
             target_advantage: TPR − FPR of the best attack on membership, in (0, 1).
@@ -146,6 +154,9 @@ def solve(
         names = ", ".join(targets) or "none"
         raise ValueError(f"Expected one target, found {names}. Give one of {', '.join(TARGETS)}.")
     ((wanted, value),) = targets.items()
+    search: Any = {name: options.pop(name) for name in ("runs", "law", "shape") if name in options}
+    if search and (wanted != TARGETS[0] or method != Tight.name or for_ == "delta"):
+        raise ValueError(f"Expected {TARGETS[0]}, method={Tight.name!r} and delta with {', '.join(search)}.")
     risk = _risk(wanted, method, options, {"fpr": fpr, "prior": prior, "delta": delta})
     given = {"steps": steps} if risk else {"steps": steps, "delta": delta}
     if risk and for_ == "delta":
@@ -174,6 +185,8 @@ def solve(
     chosen.check(mechanism)
     if risk:
         return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
+    if search:
+        return _TunedProblem(target, known, width, chosen, mechanism, search=search).solved(for_)
     return _Problem(target, known, width, chosen, mechanism).solved(for_)
 
 
@@ -230,9 +243,12 @@ class _Problem:
     def bound(self, name: str, value: float) -> Bound:
         """The accountant's bound there; asked once for each number, as the answer is looked at again in the end."""
         if (name, value) not in self._seen:
-            mechanism, steps, delta = self.at(name, value)
-            self._seen[name, value] = self.method.epsilon_of(mechanism, steps=steps, delta=delta)
+            self._seen[name, value] = self.bound_of(*self.at(name, value))
         return self._seen[name, value]
+
+    def bound_of(self, mechanism: Mechanism, steps: float, delta: float) -> Bound:
+        """What is to stay below the target."""
+        return self.method.epsilon_of(mechanism, steps=steps, delta=delta)
 
     def fits(self, name: str, value: float) -> bool:
         return bool(self.bound(name, value).epsilon <= self.target)
@@ -373,11 +389,8 @@ class _RiskProblem(_Problem):
 
     risk: Risk = field(kw_only=True)
 
-    def bound(self, name: str, value: float) -> Bound:
-        if (name, value) not in self._seen:
-            mechanism, steps, _ = self.at(name, value)
-            self._seen[name, value] = bound_without_orders(np.asarray(self.risk.of(mechanism, int(steps))))
-        return self._seen[name, value]
+    def bound_of(self, mechanism: Mechanism, steps: float, delta: float) -> Bound:
+        return bound_without_orders(np.asarray(self.risk.of(mechanism, int(steps))))
 
     def gap(self, name: str, value: float) -> float:
         return size_of_gap(*(self.risk.excess(each) for each in (float(self.bound(name, value).epsilon), self.target)))
@@ -387,6 +400,23 @@ class _RiskProblem(_Problem):
 
     def needs_no_noise(self, drawn: float) -> bool:
         return bool(self.risk.each(np.zeros(1), np.array([drawn])).min() <= self.target)
+
+
+@dataclass
+class _TunedProblem(_Problem):
+    """The same for the ε of the best of several runs."""
+
+    search: Search = field(kw_only=True)
+
+    def bound_of(self, mechanism: Mechanism, steps: float, delta: float) -> Bound:
+        each = tuned_epsilon(mechanism=mechanism, steps=int(steps), delta=delta, **self.search)
+        return bound_without_orders(np.asarray(each))
+
+    def start(self, name: str) -> float | None:
+        return _Problem(self.target, self.known, self.tolerance, self.method, self.mechanism).start(name)
+
+    def needs_no_noise(self, drawn: float) -> bool:
+        return super().needs_no_noise(min(1.0, drawn * self.search["runs"]))  # in any of the runs
 
 
 # The point where a monotone requirement starts to hold --------------------------------------------------------------

@@ -65,18 +65,29 @@ class Composed:
         return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown and name in four)
 
 
+Search = tuple[tuple[str, Any], ...]
+
+
 @remembered
-def dp_need(key: str, amplification: str, unknown: str, target: float, composed: Composed) -> Need:
-    """The answer of one DP method, or of "tight", which takes a tenth of a second; `composed` is without `unknown`."""
+def dp_need(key: str, amplification: str, unknown: str, target: float, composed: Composed, search: Search = ()) -> Need:
+    """The answer of one DP method, or of "tight", which takes a tenth of a second; `composed` is without `unknown`.
+
+    `search` are the keywords of `dpviz.solve` for the best of several runs.
+    """
     if key == Tight.name and tight_steps(unknown, target, composed) > MOST_TIGHT_STEPS:
         return Need(None, f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps")
     name, options = called(key, amplification)
     given: dict[str, Any] = {"mechanism": composed.mechanism, "steps": composed.steps, "delta": composed.delta}
     given.pop(unknown, None)
+    given |= {"method": name, "target_epsilon": target, "tolerance": TOLERANCE, **options, **dict(search)}
     try:
-        return Need(dpviz.solve(unknown, method=name, target_epsilon=target, tolerance=TOLERANCE, **options, **given))
+        return Need(dpviz.solve(unknown, **given))
     except NoAnswer as none:
         return Need(None, none.why)
+    except ValueError as problem:
+        if not search:
+            raise
+        return Need(None, str(problem))  # of such a search there is no bound
 
 
 def tight_steps(unknown: str, target: float, composed: Composed) -> float:

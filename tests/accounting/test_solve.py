@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -190,6 +191,14 @@ class TestNoNoise:
         for delta in (np.nextafter(exact, 0.0), exact * (1 - 1e-9)):
             assert dpviz.solve("noise_multiplier", target_epsilon=0.5, method="renyi", delta=delta, **RARE) > 0.0
         assert dpviz.solve("noise_multiplier", target_epsilon=0.5, method="tight", delta=0.5 * exact, **RARE) > 0.0
+
+
+@pytest.mark.parametrize("wrong", [{"method": "renyi"}, {"for_": "delta", "delta": None}, {"target_mu": 1.0}])
+def test_a_search_is_solved_for_by_the_whole_curve_alone(wrong: dict[str, Any]) -> None:
+    asked = {"for_": "noise_multiplier", "method": "tight", "sample_rate": 0.1, "steps": 10, "delta": 1e-5, "runs": 4}
+    target = {} if "target_mu" in wrong else {"target_epsilon": 1.0}
+    with pytest.raises(ValueError, match="Expected target_epsilon, method='tight' and delta with runs"):
+        dpviz.solve(**asked | target | wrong)
 
 
 def test_tight_beyond_what_grids_hold() -> None:

@@ -37,7 +37,7 @@ from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import NAMES, OFFERED, coarse, epsilon_axis, left_out, method, step_grid, steps_axis
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LOG_X, LOG_Y
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
@@ -46,7 +46,6 @@ QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")
 SAMPLES = number("m")
-TRIED = number("tried")
 READING = choice("reading")
 PSI = choice("psi")
 
@@ -98,6 +97,7 @@ class ComposeFacts:
     beside: Beside | None = None
     tuned: float | None = None
     untuned: str = ""
+    laws = LAW.options
 
     @property
     def valid(self) -> frozenset[str]:
@@ -187,6 +187,7 @@ def growth(
     divergence: Annotated[str, PSI],
     gradients: Annotated[Gradients | None, GRADIENTS],
     tried: Annotated[int, TRIED],
+    law: Annotated[str, LAW],
 ) -> Answer[ComposeFacts]:
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)

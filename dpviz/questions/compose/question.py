@@ -24,7 +24,6 @@ from dpviz.questions.compose.curves import (
     QUANTILE,
     READING,
     SAMPLES,
-    TRIED,
     ComposeFacts,
     drawn,
     growth,
@@ -37,7 +36,7 @@ from dpviz.questions.mechanism import SIGMA, SIZE
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use import Plan, checked, gaussian, use_it
 from dpviz.questions.words import words
@@ -52,7 +51,7 @@ def layout(get: Reader) -> Groups:
         first.append(Noted(QUANTILE, "", noise_of(get)))
         linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
         delta = replace(units.suggested(SIZE, get), why=linked)
-    groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, Expert(TRIED))}
+    groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, *experts(TRIED, *[LAW] * (get(TRIED) > 1)))}
     if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, PSI)
         if get(SOURCE) == "law":
@@ -94,14 +93,14 @@ def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
 
 def tuned_key(answer: Answer[ComposeFacts]) -> Hashable | None:
     """What decides the cost of tuning; None for one run."""
-    return given("mechanism", "steps", "delta", "tried")(answer) if answer.given["tried"] > 1 else None
+    return given("mechanism", "steps", "delta", "tried", "law")(answer) if answer.given["tried"] > 1 else None
 
 
 def tuned_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
     """ε of the best of several runs; some 0.1 s."""
-    mechanism, steps, delta, runs = (answer.given[name] for name in ("mechanism", "steps", "delta", "tried"))
+    asked = {name: answer.given[name] for name in ("mechanism", "steps", "delta", "law")}
     try:
-        return {"tuned": dpviz.tuned_epsilon(mechanism=mechanism, steps=steps, delta=delta, runs=runs)}
+        return {"tuned": dpviz.tuned_epsilon(**asked, runs=answer.given["tried"])}
     except ValueError as problem:
         return {"tuned": math.inf, "untuned": str(problem)}
 

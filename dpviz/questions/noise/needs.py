@@ -33,7 +33,7 @@ from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import OFFERED, left_out, method
 from dpviz.questions.needed import SYMBOLS, Composed, Need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.words import rows
@@ -93,6 +93,8 @@ class NoiseAsked:
     delta_mu: Annotated[float | None, DELTA_MU]
     failure: Annotated[float, FAILURE]
     gradients: Annotated[Gradients | None, GRADIENTS]
+    tried: Annotated[int, TRIED]
+    law: Annotated[str, LAW]
 
     @property
     def weak_delta(self) -> float:
@@ -158,6 +160,7 @@ class Needs:
         problem: why Bayesian DP has no answer.
         tight: the tight interval along the noise.
         accuracy: of the best attack on `attacked`, once it is there.
+        tuned: the missing number where only the best of several runs is released, once it is there.
     """
 
     unknown: str
@@ -173,7 +176,9 @@ class Needs:
     problem: tuple[Note, ...] = ()
     tight: TightBand | None = None
     accuracy: Accuracy | None = None
+    tuned: Need = field(default_factory=lambda: Need(None, waits=True))
     name = staticmethod(name_of)
+    laws = LAW.options
 
     @property
     def target(self) -> float:
@@ -262,6 +267,11 @@ class Needs:
     def text(self, key: str) -> str:
         """The number alone."""
         return written(self.unknown, self.needs[key])
+
+    @property
+    def tuned_text(self) -> str:
+        """The number of the best of several runs alone."""
+        return written(self.unknown, self.tuned)
 
     def saving(self, key: str, against: str | None) -> str:
         """What one saves against another: "−24 % noise", "1.8 × the steps"; empty where nothing can be compared."""

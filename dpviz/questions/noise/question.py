@@ -42,7 +42,7 @@ from dpviz.questions.noise.needs import (
 )  # fmt: skip
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, TRIED
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.use import Plan, solved, use_it
 from dpviz.questions.words import words
@@ -243,6 +243,15 @@ def with_tight(answer: Answer[Needs], part: tuple[TightBand | None, Need | None]
     return replace(answer, plot=plot, facts=facts)
 
 
+def tuned_key(answer: Answer[Needs]) -> Hashable | None:
+    """What decides the answer for the best of several runs; None for one run, and where δ is missing."""
+    facts, tried = answer.facts, answer.given["tried"]
+    if tried == 1 or facts.unknown == "delta" or Tight.name in facts.ask.left:
+        return None
+    search = (("runs", float(tried)), ("law", answer.given["law"]))
+    return Tight.name, "", facts.unknown, facts.target, facts.ask.composed.without(facts.unknown), search
+
+
 def layout(
     get: Reader,
     ask: tuple[Item, ...],
@@ -259,7 +268,8 @@ def layout(
         groups["Data"] = (QUANTILES, *(drawn if weak(get) else ()))
     amplified = experts(AMPLIFICATION) if any(asks(get, key) for key in AMPLIFIED) else ()
     failures = (*((DELTA_MU,) if DELTA in fields_of(mechanism) else ()), *(experts(FAILURE) if sample else ()))
-    return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, Expert(IMAGE))}
+    search = experts(TRIED, *[LAW] * (get(TRIED) > 1))
+    return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, *search, Expert(IMAGE))}
 
 
 # How often the best attack is right on the steps that DP's best answer makes.
@@ -268,6 +278,9 @@ ACCURACY: Slow[Needs] = slow_facts(
     lambda answer: {"accuracy": guessing.accuracy(*(answer.facts.attacked or ()))},
     lambda answer: {"accuracy": guessing.accuracy_soon(*(answer.facts.attacked or ()))},
 )
+
+
+TUNED: Slow[Needs] = slow_facts(tuned_key, lambda answer: {"tuned": dp_need(*tuned_key(answer))})  # type: ignore[misc]
 
 
 def plan_of(answer: Answer[Needs]) -> Plan:
@@ -296,7 +309,7 @@ def question(key: str, answer: Callable[..., Answer[Needs]], **more: Any) -> Que
         settings=annotated(NoiseAsked) | annotated(answer),
         answer=answer,
         **words("noise", key),
-        slow=(ACCURACY, Slow(tight_key, lambda answer: tight_part(answer), with_tight)),
+        slow=(ACCURACY, Slow(tight_key, lambda answer: tight_part(answer), with_tight), TUNED),
         more=more.pop("more", {}) | details,
         **more,
     )
