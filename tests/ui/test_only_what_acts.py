@@ -23,6 +23,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"source": "lognormal"},
         *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "laplace")),
         {"mech": "person", "curves": ("tight",)},
+        {"tried": 40.0, "curves": ("tight",)},
     ],
     "noise": [
         {"noiseq": ("q99",)},
