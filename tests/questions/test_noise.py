@@ -79,7 +79,8 @@ def test_the_answer_for_the_best_of_several_runs_keeps_the_target(key, unknown, 
         for by in ((1.0, 0.97) if unknown == "noise_multiplier" else (1.0, 1.1))
     ]
     assert tuned[0] <= 2.5 < tuned[1]
-    sentence = f"The best of 10 runs on average keeps ε ≤ 2.5 with {answer.facts.symbol} = {answer.facts.tuned_text}, if"
+    facts = answer.facts
+    sentence = f"The best of 10 runs on average keeps ε ≤ 2.5 with {facts.symbol} = {facts.tuned_text}, if"
     assert sentence in texts(answer)
 
 
