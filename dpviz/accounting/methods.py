@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.composition import Basic, Strong
@@ -16,10 +17,13 @@ from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.mechanisms import Mechanism, SampledGaussian, log_moments
 
 # Every accountant there is: the facade, the contract that its tests keep, and pages read this list.
-ACCOUNTANTS: tuple[type[Accountant], ...] = (Basic, Strong, Moments, Renyi, ClosedForm, Tight, OdometerAccountant)
+ACCOUNTANTS: tuple[type[Accountant], ...] = (
+    *(Basic, Strong, Moments, Renyi, ClosedForm, Tight),
+    *(OdometerAccountant, MixtureOdometer),
+)
 
 # Their names, for type checkers; a test compares the two lists.
-Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer"]
+Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer", "mixture"]
 _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
 # Those that a run reads after every step; what they, and the tight one, which reads a whole run, are called there.
@@ -107,7 +111,7 @@ def epsilon(
     The steps are sampled Gaussian ones under add/remove adjacency, or those of `mechanism`.
 
     Args:
-        method: "basic", "strong", "moments", "renyi", "closed_form", "tight" or "odometer" (any stopping time).
+        method: "basic", "strong", "moments", "renyi", "closed_form", "tight"; any stopping time: "odometer", "mixture".
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
@@ -118,7 +122,7 @@ def epsilon(
             max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
             bound="upper"|"lower" (tight; "lower" is what the truth never falls below): `accountant(…).kind` tells;
-            variant="paper"|"authors"|"powers" and orders=… (odometer).
+            variant="paper"|"authors"|"powers" and orders=… (odometer; orders of mixture too).
 
     Returns:
         A float for numbers, an array for arrays (all broadcast); NaN where closed_form does not apply.

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpviz.accounting.adaptive.filter import NAME as FILTER
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.composition import Basic, Strong
@@ -62,6 +63,7 @@ FAMILIES: dict[str, Style] = {
     OdometerAccountant.name: Style(BLUE, "4000px,1px", 2.75),
     "odometer_run": Style(MAUVE, "4000px,2px", 2.5),  # beside the moments accountant, which is blue
     "odometer_other": Style(BLUE, "longdashdot", 2.0),
+    MixtureOdometer.name: Style(GREEN, "4000px,1px", 2.5),
     FILTER: Style(ORANGE, "4000px,1px", 2.5),
     "rogers": Style(MAUVE, "4000px,1px"),
     "budget": Style(GREY, "longdashdot", 1.5),

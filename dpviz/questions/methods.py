@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.composition import Basic
@@ -35,7 +36,7 @@ NAMES = {each.family: each.label for each in reversed(_EVERY)} | {
     bayesian.NAME: bayesian.CARD.name,
     "bayesian_printed": "asymptotic, as printed",
 }
-_PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccountant)]
+_PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccountant | MixtureOdometer)]
 # Whose curves pages offer: all that bound a plan by a formula, and Bayesian DP.
 OFFERED = {key: NAMES[key] for key in (*_PLANNED, bayesian.NAME)}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import dpviz
 from dpviz.accounting.adaptive.filter import (
@@ -18,6 +19,7 @@ from dpviz.accounting.adaptive.filter import (
     one_order_filter,
     planned_epsilon,
 )
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer, fully_adaptive_spent
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS, VARIANTS, OdometerAccountant
 from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer, rogers_odometer_epsilon, rogers_spent
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
@@ -399,3 +401,90 @@ def test_rogers_filter_steps_is_the_last_that_passes() -> None:
     assert spent(found) <= 1.0 < spent(found + 1)
     # The RDP filter pays nothing for being one.
     assert dpviz.Filter(target_epsilon=1.0, delta=1e-6).remaining_steps(dpviz.SampledGaussian(20.0, 0.01)) > 10 * found
+
+
+EXACT = {
+    "gaussian": dpviz.SampledGaussian(2.0),
+    "sampled": dpviz.SampledGaussian(1.0, 0.1),
+    "laplace": dpviz.Laplace(4.0),
+}
+
+
+@pytest.mark.parametrize("step", EXACT.values(), ids=EXACT)
+@pytest.mark.parametrize(("steps", "delta"), [(1, 0.1), (40, 1e-6), (10_000, 1e-12)])
+def test_mixture_odometer_is_where_its_supermartingales_cross(step: dpviz.Mechanism, steps: int, delta: float) -> None:
+    odometer = MixtureOdometer()
+    bound = odometer.epsilon_of(step, steps=steps, delta=delta)
+    curve, weights = step.renyi(), [1 / (4 + math.log2((a - 1) / 8) ** 2) for a in odometer.order_values]
+    assert curve is not None
+    powers = [(a - 1) * (float(bound.epsilon) - steps * float(curve(np.asarray(a)))) for a in odometer.order_values]
+    top = max(powers)
+    crossing = top + math.log(sum(w * math.exp(p - top) for w, p in zip(weights, powers, strict=True)) / sum(weights))
+    assert -math.log(delta) <= crossing <= -math.log(delta) + 1e-6
+    assert float(bound.epsilon) >= dpviz.epsilon("tight", mechanism=step, steps=steps, delta=delta)
+    planned = dpviz.epsilon("renyi", mechanism=step, steps=steps, delta=delta, conversion="classic")
+    assert planned <= float(bound.epsilon) <= 1.25 * planned + (delta == 0.1) * 2.0
+
+
+def test_mixture_odometer_holds_at_all_times_also_when_noise_follows_the_losses() -> None:
+    """Whoever raises the stakes while losing, and stops at the worst time, exceeds it in at most δ of the runs."""
+    delta, runs, rng = 0.1, 1000, np.random.default_rng(7)
+    for rate in (1.0, 0.3):
+        choices = [dpviz.SampledGaussian(sigma, rate) for sigma in (1.0, 4.0)]
+        odometer = MixtureOdometer()
+        costs = np.array([odometer.divergence(choice) for choice in choices])
+        least = float(odometer.bound(costs[1], delta).epsilon)
+        loss, total, crossed = np.zeros(runs), np.zeros((runs, costs.shape[1])), np.zeros(runs, dtype=bool)
+        for _ in range(40):
+            which = (loss < 1.0).astype(int) if rate < 1.0 else rng.integers(2, size=runs)
+            sigma = np.array([1.0, 4.0])[which]
+            x = sigma * rng.standard_normal(runs) + (rng.random(runs) < rate)
+            loss += np.log1p(rate * np.expm1((2 * x - 1) / (2 * sigma**2)))
+            total += costs[which]
+            near = loss > least
+            crossed[near] |= loss[near] > odometer.bound(total[near], delta).epsilon
+        assert 0.002 < crossed.mean() <= delta
+
+
+def test_mixture_odometer_beside_the_papers_own() -> None:
+    """√(2(V + γ) ln(√((V + γ)/γ)/δ)) + V/2 for the best γ, which only one V can have (Whitehouse et al. 2023)."""
+    for variance, delta in ((0.01, 1e-5), (1.0, 1e-6), (30.0, 1e-9)):
+        gamma = variance * np.geomspace(1e-3, 1e2, 200)
+        spread = variance + gamma
+        own = np.sqrt(2 * spread * (0.5 * np.log(spread / gamma) - math.log(delta))) + variance / 2
+        step = dpviz.SampledGaussian(1 / math.sqrt(variance))
+        assert float(MixtureOdometer().epsilon_of(step, steps=1, delta=delta).epsilon) <= 1.1 * own.min()
+
+
+@given(step_epsilons, counts, small_deltas)
+@settings(max_examples=100, deadline=None)
+def test_the_fully_adaptive_filter_is_above_strong_composition_and_below_rogers(
+    epsilon: float, count: int, delta: float
+) -> None:
+    spent = float(fully_adaptive_spent(squares=count * epsilon**2, delta=delta))
+    assert spent >= strong(epsilon, count, delta) * (1 - 1e-12)
+    assert spent <= float(rogers_spent(**sums(epsilon, count), target_epsilon=spent, delta=2 * delta)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "count", "delta"), [(0.1, 60, 1e-3), (0.5, 20, 1e-4), (2.0, 5, 1e-6)])
+def test_the_fully_adaptive_filter_covers_randomised_response(epsilon: float, count: int, delta: float) -> None:
+    """The worst ε-DP mechanism, composed exactly."""
+    k = np.arange(count + 1)
+    law = np.exp(binom.logpmf(k, count, 1 / (1 + math.exp(-epsilon))))
+    over = (2 * k - count) * epsilon - float(fully_adaptive_spent(squares=count * epsilon**2, delta=delta))
+    assert float(law[over > 0] @ -np.expm1(-over[over > 0])) <= delta
+
+
+@pytest.mark.parametrize(("sigma", "rate", "most"), [(20.0, 0.01, 2725), (20.0, 1.0, 13), (0.1, 1.0, 0)])
+def test_fully_adaptive_steps(sigma: float, rate: float, most: int) -> None:
+    """By hand: 13/400 at ln 1e6 gives 0.964, 14/400 gives 1.0009; a sampled step has ε_i at δ/(2T)."""
+    step = {"noise_multiplier": sigma, "sample_rate": rate}
+    steps = dpviz.fully_adaptive_steps(**step, target_epsilon=1.0, delta=1e-6)
+    assert steps == most >= dpviz.rogers_filter_steps(**step, target_epsilon=1.0, delta=1e-6)
+    assert steps <= dpviz.Filter(target_epsilon=1.0, delta=1e-6).remaining_steps(dpviz.SampledGaussian(sigma, rate))
+    if rate < 1.0:
+        spent = [
+            float(fully_adaptive_spent(squares=t * step_epsilon(sigma, rate, 1e-6 / (2 * t * rate)) ** 2, delta=5e-7))
+            for t in (most, most + 1)
+        ]
+        assert spent[0] <= 1.0 < spent[1]

@@ -92,6 +92,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "odometer": (dpviz.odometer_epsilon, RUN),
     "rogers_odometer": (dpviz.rogers_odometer_epsilon, {**RUN, "size": 1e5, "horizon": 100.0}),
     "rogers_filter": (dpviz.rogers_filter_steps, {**STEP, "target_epsilon": 1.0, "delta": 1e-5}),
+    "fully_adaptive_filter": (dpviz.fully_adaptive_steps, {**STEP, "target_epsilon": 1.0, "delta": 1e-5}),
+    "fully_adaptive_spent": (dpviz.fully_adaptive_spent, {"squares": 0.5, "delta": 1e-5}),
     "langevin_epsilon": (
         lambda first=0.1, **of: dpviz.langevin_epsilon(dpviz.PowerSchedule(first, 1 / 3, 50), **of),
         {**SAMPLER, "first": 0.1, "delta": 1e-5, "friction": 0.5},

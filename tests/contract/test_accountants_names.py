@@ -13,7 +13,8 @@ ROOT = Path(dpviz.__file__).parent
 FAMILIES = {accountant(name, **options).family for name, options in every_choice()}
 NAMES = {*METHODS, *FAMILIES, bayesian.NAME, filter.NAME}
 OWN = {
-    "accounting/adaptive/filter.py", "accounting/adaptive/odometer.py", "accounting/bayesian/accountant.py",
+    "accounting/adaptive/filter.py", "accounting/adaptive/fully_adaptive.py", "accounting/adaptive/odometer.py",
+    "accounting/bayesian/accountant.py",
     "accounting/composition.py", "accounting/pld/accountant.py", "accounting/renyi/accountant.py",
     "accounting/renyi/closed_form.py", "accounting/methods.py",
 }  # fmt: skip  # the last for type checkers, which `test_types` compares

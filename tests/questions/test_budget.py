@@ -36,11 +36,12 @@ class TestStop:
     ], ids=str)  # fmt: skip
     def test_every_curve_is_the_librarys(self, texts: dict[str, str]) -> None:
         """By any mechanism; what there is not is not drawn, and the headline rounds up."""
-        a = asked_whole(STOP, **texts, bcurves="odometer.other.planned.filter.rogers.tight")
+        a = asked_whole(STOP, **texts, bcurves="odometer.mixture.other.planned.filter.rogers.tight")
         g, by, mechanism = a.given, curves(a), a.given["mechanism"]
         steps = np.asarray(a.plot.lines[0].x)  # type: ignore[attr-defined]
         for key, name, option in (
             ("odometer", "odometer", {"variant": g["variant"]}),
+            ("mixture", "mixture", {}),
             ("other", "odometer", {"variant": OTHER[g["variant"]]}),
             ("planned", "renyi", {"conversion": g["conversion"]}),
         ):
@@ -77,7 +78,11 @@ class TestStop:
         assert top < 20
         pinned = asked(STOP, **(CIFAR | {"sigma": "0.9"}), steps="4900").plot
         both = plot.beside([("σ 0.9", pinned)])
-        assert [line.name for line in both.lines if line.faded] == ["σ 0.9: odometer", "σ 0.9: as if planned"]
+        assert [line.name for line in both.lines if line.faded] == [
+            "σ 0.9: odometer",
+            "σ 0.9: mixture odometer",
+            "σ 0.9: as if planned",
+        ]
         assert both.chart().figure["layout"]["yaxis"]["range"][1] > top
 
 

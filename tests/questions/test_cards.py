@@ -29,6 +29,7 @@ def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
     assert told == {
         "odometer",
         "odometer, authors'",
+        "mixture odometer",
         "filter",
         "as if planned: improved",
         "Rogers odometer",

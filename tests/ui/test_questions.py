@@ -88,7 +88,7 @@ def test_a_bad_text_is_named_and_the_rest_stays(
         ("attack", "aview=town&pin=aview%3Dsuccess%26target%3D3", []),  # it has other axes
         ("orders", "oview=epsilon&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: improved"]),
         ("orders", "oview=divergence&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: exact"]),
-        ("budget", "pin=sigma%3D3%26bview%3Dstop", ["σ 3: odometer", "σ 3: as if planned"]),
+        ("budget", "pin=sigma%3D3%26bview%3Dstop", ["σ 3: odometer", "σ 3: mixture odometer", "σ 3: as if planned"]),
         ("budget", "bview=spend&pin=sigma%3D3%26bview%3Dstop", []),
     ],
 )

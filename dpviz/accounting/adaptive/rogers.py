@@ -11,6 +11,7 @@ beyond which nothing is promised. ε_i is then that of strong composition here (
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -51,13 +52,19 @@ def rogers_odometer(*, squares: ArrayLike, drift: ArrayLike, delta: ArrayLike, s
     return np.asarray(d + np.sqrt(np.where((s >= least) & (s <= 1.0), narrow, wide)))
 
 
-def _sums(sigma: Array, rate: Array, steps: Array, delta: Array, horizon: Array) -> tuple[Array, Array]:
-    """S and D of equal sampled Gaussian steps, each with δ_i = δ/(2·horizon)."""
-    sigma, rate, steps, delta, horizon = np.broadcast_arrays(sigma, rate, steps, delta, horizon)
+def step_epsilon(sigma: Array, rate: Array, delta: Array, horizon: Array) -> Array:
+    """ε_i of a sampled Gaussian step with δ_i = δ/(2·horizon); all broadcast."""
+    sigma, rate, delta, horizon = np.broadcast_arrays(sigma, rate, delta, horizon)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         # One step is (ε₀, δ₀) before sampling and (ε_i, q·δ₀) after it.
         delta0 = np.where(rate > 0.0, np.minimum(delta / (2.0 * horizon * rate), 1.0), 1.0)
-        step = amplify(gaussian_step_epsilon(sigma, delta0), rate, "exact")
+        return amplify(gaussian_step_epsilon(sigma, delta0), rate, "exact")
+
+
+def _sums(sigma: Array, rate: Array, steps: Array, delta: Array, horizon: Array) -> tuple[Array, Array]:
+    """S and D of equal sampled Gaussian steps, each with δ_i = δ/(2·horizon)."""
+    step = step_epsilon(sigma, rate, delta, horizon)
+    with np.errstate(over="ignore", invalid="ignore"):
         squares, drift = steps * step**2, np.where(step > 0.0, 0.5 * steps * step * np.expm1(step), 0.0)
     return np.asarray(squares), np.asarray(drift)
 
@@ -112,6 +119,11 @@ def rogers_filter_steps(*, noise_multiplier: float, sample_rate: float, target_e
             return False
         return bool(rogers_spent(squares=squares, drift=drift, target_epsilon=target, delta=failure) <= target)
 
+    return most_steps(passes)
+
+
+def most_steps(passes: Callable[[int], bool]) -> int:
+    """The most steps that pass where fewer always do; at most 2^53."""
     low, high = 0, 1
     while high < 2**53 and passes(high):
         low, high = high, 2 * high

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.adaptive.filter import NAME as FILTER
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.adaptive.policies import MARGIN_EPOCHS
 from dpviz.accounting.formula import tex
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
 from dpviz.charts.axes import Span
@@ -27,8 +29,8 @@ Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 TARGET = number("beps")
 VARIANT = choice("bodo")
 CONVERSION = choice("bconv")
-ODOMETER = OdometerAccountant.name
-CURVES = several("bcurves")
+ODOMETER, MIXTURE = OdometerAccountant.name, MixtureOdometer.name
+CURVES = several("bcurves", default=(ODOMETER, MIXTURE, "planned", FILTER, "rogers", Tight.name))
 POLICIES = several("bpol")
 SHOWN = choice("bshow")
 ACCOUNT = choice("bread")

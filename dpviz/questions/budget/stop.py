@@ -11,6 +11,7 @@ from dpviz import library as dpviz
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.adaptive.filter import CARD as FILTER_CARD
 from dpviz.accounting.adaptive.filter import NAME as FILTER
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.pld.accountant import Tight
@@ -21,7 +22,16 @@ from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer
-from dpviz.questions.budget.shared import CONVERSION, CURVES, ODOMETER, TARGET, VARIANT, accountants, odometer_formula
+from dpviz.questions.budget.shared import (
+    CONVERSION,
+    CURVES,
+    MIXTURE,
+    ODOMETER,
+    TARGET,
+    VARIANT,
+    accountants,
+    odometer_formula,
+)
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
@@ -33,6 +43,7 @@ from dpviz.questions.words import words
 
 NAMES = {
     ODOMETER: OdometerAccountant().label,
+    MIXTURE: MixtureOdometer().label,
     "other": "odometer, other sizes",
     "planned": "as if planned",
     FILTER: FILTER_CARD.name,
@@ -47,19 +58,22 @@ class StopFacts:
     """Accounts along the chart's steps, and what they say.
 
     Attributes:
-        odometer, planned: ε at every step of the chart.
+        odometer, mixture, planned: ε at every step of the chart; None where it is not asked for.
         rogers: ε by the odometer of Rogers et al. 2016 after the last step; None where it is not worked out.
         allowed: steps that the filter lets pass; inf where they cost nothing.
-        allowed_rogers: those that the filter of Rogers et al. lets pass.
+        allowed_rogers: those that the filter of Rogers et al. lets pass, and
+        allowed_adaptive: that of Whitehouse et al. 2023 for (ε, δ) or zCDP steps.
         excluded: why there is no curve of Rogers et al.; empty where there is one.
         tight: the tight interval of planned steps, once it is there.
     """
 
     odometer: Bound
+    mixture: Bound | None
     planned: Bound
     rogers: float | None
     allowed: float
     allowed_rogers: int | None
+    allowed_adaptive: int | None
     excluded: str
     tight: TightBand | None = None
     variants = VARIANT.options
@@ -95,6 +109,8 @@ def stop(
     """
     x = step_grid(steps, log_x)
     accounts: dict[str, Accountant] = {ODOMETER: OdometerAccountant(variant), "planned": Renyi(conversion)}
+    if MIXTURE in curves:
+        accounts[MIXTURE] = MixtureOdometer()
     if "other" in curves:
         accounts["other"] = OdometerAccountant(OTHER[variant])
     bounds = {key: account.epsilon_of(mechanism, steps=x, delta=delta) for key, account in accounts.items()}
@@ -102,12 +118,13 @@ def stop(
     allowed = budget.remaining_steps(mechanism)
     values = {key: bound.epsilon for key, bound in bounds.items()}
     values[FILTER] = np.where(x <= allowed, target_epsilon, np.nan)
-    excluded, last, allowed_rogers = needs_sampled_gaussian(mechanism), None, None
+    excluded, last, allowed_rogers, allowed_adaptive = needs_sampled_gaussian(mechanism), None, None, None
     if isinstance(mechanism, SampledGaussian) and not excluded:
         step = {"noise_multiplier": mechanism.noise_multiplier, "sample_rate": mechanism.sample_rate, "delta": delta}
         rogers = np.asarray(dpviz.rogers_odometer_epsilon(**step, steps=x, size=max(size, 2), horizon=steps))
         values["rogers"], last = rogers, float(rogers[-1])
         allowed_rogers = dpviz.rogers_filter_steps(target_epsilon=target_epsilon, **step)
+        allowed_adaptive = dpviz.fully_adaptive_steps(target_epsilon=target_epsilon, **step)
     lines = tuple(
         Line(
             key,
@@ -117,7 +134,7 @@ def stop(
             FAMILIES.get(key, key),
             approximate=key == "planned",
             hover=(Column("α", bounds[key].order, key="order"),) if key in bounds else (),
-            kept=key in (ODOMETER, "planned"),
+            kept=key in (ODOMETER, MIXTURE, "planned"),
         )
         for key, name in NAMES.items()
         if key in curves and key in values and not (key == FILTER and allowed == 0)
@@ -129,7 +146,8 @@ def stop(
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
-    facts = StopFacts(bounds[ODOMETER], bounds["planned"], last, allowed, allowed_rogers, excluded)
+    of_plan, most = bounds["planned"], (allowed, allowed_rogers, allowed_adaptive)
+    facts = StopFacts(bounds[ODOMETER], bounds.get(MIXTURE), of_plan, last, *most, excluded)
     return Answer(plot, facts)
 
 
@@ -144,7 +162,7 @@ def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
     """Of every name that may be on the chart."""
     variant = answer.given["variant"]
     other = "odometer_authors" if variant == "paper" else ODOMETER
-    return accountants(variant, conversion=answer.given["conversion"], others=(other, "rogers", Tight.name))
+    return accountants(variant, conversion=answer.given["conversion"], others=(other, MIXTURE, "rogers", Tight.name))
 
 
 def layout(get: Reader) -> Groups:
