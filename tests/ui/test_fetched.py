@@ -394,6 +394,14 @@ def test_a_process_beside_the_app_makes_the_same_frames(monkeypatch: pytest.Monk
             made = fetched._made_beside(recipe, text)
             assert made is not None, recipe.written
             assert made == fetched.make(recipe, text)
+        solved = next(one for one in written if one.question.key == "solve")
+        before, lacked = fetched._made_beside(solved, "3"), solved.frame("3")[1].missing
+        for part in lacked:
+            answers.start(*part).result()
+        made = fetched._made_beside(solved, "3")
+        assert lacked
+        assert made is not None, "which is told of the parts that are here"
+        assert made == fetched.make(solved, "3") != before
         question = QUESTIONS["langevin_cost"]
         answer = answers.compute(question, of_texts({"steps": "97"}))
         parts = answers.joined("langevin", question, answer).missing

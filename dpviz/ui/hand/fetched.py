@@ -6,9 +6,11 @@ gone.
 
 import asyncio
 import json
+import pickle
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -261,13 +263,17 @@ def _memory(recipe: Recipe) -> Memory:
 
 
 def _made_beside(recipe: Recipe, text: str) -> Packed | None:
-    """The frame from another process; None where there is none, or a slow part is here that it does not know."""
-    request = None if recipe.written is None else {"recipe": recipe.written, "text": text}
-    frame: Packed | None = None if request is None else beside.makers.make(request)
+    """The frame from another process, which is told of slow parts that are here; None where none can make it."""
+    request = {"recipe": recipe.written, "text": text}
+    frame: Packed | None = None if recipe.written is None else beside.makers.make(request)
     if frame is None:
         return None
-    frame = frame._replace(missing=tuple((recipe.question.slow[k].work, key) for k, key in frame.missing))
-    return None if any(map(answers.there, frame.missing)) else frame
+    works = [slow.work for slow in recipe.question.slow]
+    with suppress(Exception):  # that a part failed with: the app says so
+        parts = [(k, key, part) for k, key in frame.missing if (part := answers.finished((works[k], key))) is not None]
+        frame = beside.makers.make({**request, "parts": pickle.dumps(parts).hex()}) if parts else frame
+    missing = () if frame is None else tuple((works[k], key) for k, key in frame.missing)
+    return None if frame is None or any(map(answers.there, missing)) else frame._replace(missing=missing)
 
 
 def make(recipe: Recipe, text: str) -> Packed:

@@ -1,11 +1,12 @@
 """A process that makes frames and slow parts: ``python -m dpviz.ui.hand.maker``, started by `beside`.
 
 It says "ready", and then answers requests: {"recipe", "text"} by the frame, which names the slow parts that it lacks by
-their places in the question and their keys; {"question", "part", "texts"} by a slow part's key and the part. None where
-that cannot be made here.
+their places in the question and their keys, "parts" brings those that the app has, pickled; {"question", "part",
+"texts"} by a slow part's key and the part. None where that cannot be made here.
 """
 
 import os
+import pickle
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -28,9 +29,12 @@ def serve(parent: Parent) -> None:
         parent.say("made", made)
 
 
-def _frame(recipe: Mapping[str, Any], text: str) -> fetched.Packed:
+def _frame(recipe: Mapping[str, Any], text: str, parts: str = "") -> fetched.Packed:
     read = fetched.recipe_of(recipe)
-    frame, works = fetched.make(read, text), [slow.work for slow in read.question.slow]
+    works = [slow.work for slow in read.question.slow]
+    for k, key, part in pickle.loads(bytes.fromhex(parts)) if parts else ():
+        answers.keep((works[k], key), part)
+    frame = fetched.make(read, text)
     return frame._replace(missing=tuple((works.index(work), key) for work, key in frame.missing))
 
 
