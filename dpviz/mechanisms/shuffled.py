@@ -20,6 +20,7 @@ from dpviz.mechanisms.random_allocation import RandomAllocation
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 _CELLS = 4096
+_LEAST_NOISE = 0.04  # σ below which no cell is likely under both
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class _Attacked(Shuffled):
     kind: ClassVar[str] = ""
 
     def pair(self) -> DominatingPair:
-        return _shown(self.noise_multiplier, self.batches)
+        return _shown(max(self.noise_multiplier, _LEAST_NOISE), self.batches)  # more noise shows less
 
     @property
     def least(self) -> Mechanism:

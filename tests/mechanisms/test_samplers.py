@@ -65,6 +65,15 @@ def test_shuffled_is_an_interval(epochs: int, least: float, most: float) -> None
     assert upper == dpviz.epsilon("tight", mechanism=SampledGaussian(1.1), steps=epochs, delta=1e-5)
 
 
+@pytest.mark.parametrize("batches", [2, 234, 100_000])
+def test_shuffled_without_noise_to_speak_of_stands(batches: int) -> None:
+    """Below the least noise that cells can hold, the lower end is that noise's."""
+    for sigma in (1e-3, 0.01):
+        lower, upper = ends(Shuffled(sigma, batches), 1, 1e-5)
+        assert 50.0 < lower <= upper
+    assert ends(Shuffled(0.04, batches), 1, 1e-5)[0] == lower
+
+
 @pytest.mark.parametrize("sigma", [0.7, 1.5])
 def test_what_shuffling_shows_is_what_a_simulation_shows(sigma: float) -> None:
     """The attack's own sums, drawn: no δ from below exceeds what the best rule on all of them makes."""
