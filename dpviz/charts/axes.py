@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.charts import look
-from dpviz.charts.marks import Array, Numbers, floats
+from dpviz.charts.marks import Numbers, floats
 from dpviz.fields import numbers
 
 Span = tuple[float, float]

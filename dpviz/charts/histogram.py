@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import BOTTOM, AxisScale, axis, bottom_axis
 from dpviz.charts.labels import Mark, uprights
-from dpviz.charts.marks import Array, Numbers, floats, short_floats
+from dpviz.charts.marks import Numbers, floats, short_floats
 from dpviz.charts.plot import HEIGHT, Chart
 from dpviz.charts.rows import Listed
 from dpviz.charts.traces import QUIET, Trace, scatter, unseen

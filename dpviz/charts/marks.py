@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
 from dpviz.fields import numbers
 
-Array = npt.NDArray[np.float64]
 Numbers = Array | Sequence[float]
 # Of a line that grows under the eye: more cannot be told apart, and every one travels to the browser once a second.
 MOST_POINTS = 140

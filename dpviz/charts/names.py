@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import Box, Plane
 from dpviz.charts.labels import pushed_apart, shortened, small, text_width
-from dpviz.charts.marks import Area, Array, Band, Floor, Guide, Line, Region, Ring, floats
+from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Region, Ring, floats
 from dpviz.charts.traces import Trace, clipped
 from dpviz.fields import numbers
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, Type
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import labels, look, names, traces
 from dpviz.charts.axes import BOTTOM, FORMATS, TOP, AxisScale, Plane, Span, axis, bottom_axis, x_span, y_span
-from dpviz.charts.marks import Area, Array, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
+from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
 from dpviz.fields import numbers
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import AxisScale, Plane
-from dpviz.charts.marks import Area, Array, Band, Line, Point, Region, Ring, floats, short_floats, thinned
+from dpviz.charts.marks import Area, Band, Line, Point, Region, Ring, floats, short_floats, thinned
 from dpviz.fields import numbers
 
 Trace = dict[str, Any]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS
@@ -12,7 +13,7 @@ from dpviz.charts import look
 from dpviz.charts.axes import Span
 from dpviz.charts.histogram import counted_histogram
 from dpviz.charts.labels import Mark
-from dpviz.charts.marks import Array, Band, Floor, Line, floats, thinned
+from dpviz.charts.marks import Band, Floor, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot
 from dpviz.fields import numbers
 

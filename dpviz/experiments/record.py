@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 COMMAND = "make papers"
 

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample, weibull_vectors
 from dpviz.gradients.upload import read_distances
 from dpviz.questions.source import Measurable, NoSample, Source
-
-Array = npt.NDArray[np.float64]
 
 NO_FILE = "No file yet: upload a CSV or NPY of norms."
 MOST_COORDINATES = 40_000_000  # a second; whoever asks is not held up longer

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz._remember import MEMORY, remembered
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
@@ -22,7 +23,7 @@ from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event, RunRecord, State
 from dpviz.runs.store.store import Store
-from dpviz.runs.views import Array, RunView
+from dpviz.runs.views import RunView
 from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,

@@ -18,14 +18,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.runs.exchange.disputes import Dispute, of_event
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.training.events import covered, covered_part, titled
-
-Array = npt.NDArray[np.float64]
 
 # Runs whose arrays are kept in memory at once: what twenty sessions watch costs what one does.
 MOST_READERS = 24

@@ -4,9 +4,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-Tensor = torch.Tensor
+from torch import Tensor, nn
 
 _CHUNK = 500  # at a time: activations of more leave the processor's cache, and the CNN takes up to twice as long
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.gradients.leakage import Leakage
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.engine.per_example import PerExample
@@ -28,9 +28,6 @@ from dpviz.training.progress import task
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.settings import RunSettings
 from dpviz.training.weights import stored_parameters
-
-Array = npt.NDArray[np.float64]
-Tensor = torch.Tensor
 
 LEAST_EXAMPLES = 8
 

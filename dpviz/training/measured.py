@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from dpviz import _validate
 from dpviz._remember import remembered
@@ -32,7 +32,6 @@ BATCH_SIZE = 64
 LEARNING_RATE = 0.1
 LAST_STEP = 20_000
 
-Tensor = torch.Tensor
 
 # Parameters are kept at these steps, so that a training step is reached from the last one before it.
 _KEPT_STEPS = (10, 100, *range(1_000, LAST_STEP + 1, 1_000))

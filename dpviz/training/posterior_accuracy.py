@@ -4,7 +4,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.langevin.step_sizes import langevin_step_size
@@ -12,15 +14,13 @@ from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
 from dpviz.training.methods.base import Gradient
-from dpviz.training.posterior_sample import SHORTER, Array, LogisticPosterior, signed, unit_rows, with_one
+from dpviz.training.posterior_sample import SHORTER, LogisticPosterior, signed, unit_rows, with_one
 from dpviz.training.progress import advance, task
 from dpviz.training.sampling import Batches
 from dpviz.training.settings import RunSettings
 
 SAMPLE_EVERY = 100
 NEVER = 1e9  # a norm that no gradient here exceeds
-
-Tensor = torch.Tensor
 
 
 class LogisticEngine:

@@ -23,8 +23,7 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 AT_ONCE = 32
 MOST_DRAWS = 300_000

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.training.samplers import Poisson, TrainingSampler, steps_of
-
-Tensor = torch.Tensor
 
 # Cross-entropy gives examples with this label no loss and no gradient.
 IGNORED = -100

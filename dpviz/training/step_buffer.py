@@ -5,12 +5,11 @@ from itertools import islice
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from dpviz.training.accounts.live import LiveAccounts, encoded
 from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.methods import Info
-
-Tensor = torch.Tensor
 
 TELL_EVERY = 1.0  # seconds between two lines on the Bayesian ε
 _BINS = 48

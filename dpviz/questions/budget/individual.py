@@ -5,11 +5,12 @@ from typing import Annotated
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.filter import IndividualFilter, individual_steps
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
-from dpviz.charts.marks import Array, Guide, Line
+from dpviz.charts.marks import Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES

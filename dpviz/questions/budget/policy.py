@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.policies import (
     AdaptiveBatch,
@@ -32,8 +32,6 @@ from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.words import table, words
-
-Array = npt.NDArray[np.float64]
 
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
 

@@ -8,10 +8,10 @@ from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.composition import Basic, Strong
@@ -45,8 +45,6 @@ from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.words import table, words
-
-Array = npt.NDArray[np.float64]
 
 MOST_BLOCKS = 24
 POINTS_PER_BLOCK = 24

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
@@ -29,8 +29,6 @@ from dpviz.questions.words import table, words
 from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.samplers import steps_per_epoch
 from dpviz.training.settings import RunSettings
-
-Array = npt.NDArray[np.float64]
 
 ENDS = {"plan": "plan done", "budget": "budget used up", "goal": "goal reached"}
 WRITTEN: dict[str, Callable[[float], str]] = {

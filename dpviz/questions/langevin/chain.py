@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
@@ -27,7 +28,7 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
-from dpviz.charts.marks import Array, Line, Region
+from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, flag, number

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.langevin.step_sizes import largest_inverse_variance
 from dpviz.charts import look
-from dpviz.charts.marks import Area, Array, Band, Column, Line, Region, Ring
+from dpviz.charts.marks import Area, Band, Column, Line, Region, Ring
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
 from dpviz.charts import look
-from dpviz.charts.marks import Array, Column, Guide, Line
+from dpviz.charts.marks import Column, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import flag, number

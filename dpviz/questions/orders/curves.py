@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import exact_divergence
 from dpviz.accounting.renyi.closed_form import ClosedForm
@@ -19,8 +19,6 @@ from dpviz.charts.axes import Span
 from dpviz.charts.marks import Line, Ring
 from dpviz.charts.plot import Axis
 from dpviz.fields import numbers
-
-Array = npt.NDArray[np.float64]
 
 MOST_MOMENTS = 32  # the moments accountant's λ, as its authors computed them
 DOUBLED = 2.0  # R(α)/α counts as off its plateau from this multiple of it on

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.accounting.renyi.accountant import Moments, Renyi
@@ -31,7 +32,7 @@ from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, in_words
 from dpviz.questions.orders import curves
-from dpviz.questions.orders.curves import Array, Least, least, no_bound
+from dpviz.questions.orders.curves import Least, least, no_bound
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, Setting
 from dpviz.questions.shared import IMAGE

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.composition import Strong
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_delta
@@ -14,7 +15,7 @@ from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_densit
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts.marks import Array, Band, Column, Guide
+from dpviz.charts.marks import Band, Column, Guide
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice

@@ -9,10 +9,11 @@ import pandas as pd
 from scipy.special import betainccinv
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.composition import Basic
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts.marks import Array, Band, Column, Guide, Point
+from dpviz.charts.marks import Band, Column, Guide, Point
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import number

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
@@ -16,7 +17,7 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.charts.marks import Array, Column, Point
+from dpviz.charts.marks import Column, Point
 from dpviz.experiments.record import recorded
 from dpviz.fields.declared import choice, number
 from dpviz.questions.answer import Answer, Slow

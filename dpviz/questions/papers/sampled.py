@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.closed_form import both_directions
 from dpviz.charts import look
-from dpviz.charts.marks import Array
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice
 from dpviz.mechanisms import Laplace, SampledGaussian

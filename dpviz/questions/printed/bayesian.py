@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts.marks import Array
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 from dpviz.fields import numbers
 from dpviz.questions.printed import synthetic

@@ -8,13 +8,11 @@ are not independent, so γ is not kept: what comes out is the authors' estimate,
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import bayesian_cost
 from dpviz.gradients.sample import weibull_vectors
-
-Array = npt.NDArray[np.float64]
 
 VECTORS, DIMENSIONS, SHAPE = 50, 1000, 0.5
 RATE, STEPS, DELTA, FAILURE = 1e-3, 100, 1e-5, 1e-15

@@ -6,8 +6,8 @@ The same accountants and the same arithmetic as the Compose page and the live ru
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
@@ -24,9 +24,6 @@ from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
 from dpviz.training.samplers import steps_of
 from dpviz.training.settings import RunSettings
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 POINTS = 120
 

@@ -30,13 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian.costs import FIRST_ORDERS as ORDERS
 from dpviz.accounting.bayesian.costs import psi
 from dpviz.accounting.bayesian.pool import Pool
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 # A release, with the distances of a step; None where its sensitivity is known for certain.
 Charge = tuple[SampledGaussian, Array | None]

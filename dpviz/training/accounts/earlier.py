@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from dpviz.mechanisms import Event, merge_events
 from dpviz.training.samplers import stored
 from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin
 
-Tensor = torch.Tensor
 OWN_DATA = "own:python"  # no description of that name says anything of them
 MOST_READ = 1000  # examples of a data set without tensors that are read to know them again: reading may be slow
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from dpviz import _validate
 from dpviz.training.data import DATA_SETS
@@ -21,8 +22,6 @@ from dpviz.training.data.own.place import find, is_own
 from dpviz.training.data.own.read import content, mark, read
 from dpviz.training.values import RunValues
 from dpviz.training.words import refusal
-
-Tensor = torch.Tensor
 
 
 class TrainingData(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -19,8 +20,6 @@ from torch.utils.data import (
 
 from dpviz.training.accounts.earlier import DataIdentity
 from dpviz.training.sampling import Persons
-
-Tensor = torch.Tensor
 
 
 class IndexedExamples:

@@ -9,12 +9,12 @@ secret as the batches: who knew which draw went to which place of a batch would 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.models.base import image
 from dpviz.training.words import refusal
 
-Tensor = torch.Tensor
 SHIFT = 4  # pixels up, down and sideways at most, as in the paper
 
 

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import optimizer
 
 from dpviz.training.engine.vectors import shaped
 from dpviz.training.words import refusal
-
-Tensor = torch.Tensor
 
 
 class Binding:

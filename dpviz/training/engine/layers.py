@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call, vjp, vmap
 from torch.nn.grad import conv2d_input
 
@@ -18,7 +18,6 @@ from dpviz.training.engine.accepted import refuse_recomputed
 from dpviz.training.engine.products import Dense, Factored, Outer, Products, Rows
 from dpviz.training.networks.variational import Variational
 
-Tensor = torch.Tensor
 Module = TypeVar("Module", bound=nn.Module)
 
 # One number written to memory and read back costs about as much as this many multiplications in a matrix product.

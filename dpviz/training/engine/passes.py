@@ -24,7 +24,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -36,7 +36,6 @@ from dpviz.training.engine.layers import Layer
 from dpviz.training.engine.products import Dense, Products
 from dpviz.training.words import refusal, way_out
 
-Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 _RECURRENT = frozenset(f"{kind}{cell}" for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu") for cell in ("", "_cell"))

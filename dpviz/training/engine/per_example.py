@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from dpviz import _validate
 from dpviz.training.data.views import Views
@@ -35,8 +35,6 @@ from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.words import refusal
-
-Tensor = torch.Tensor
 
 # Measured on CPUs: chunks of about 256 stay near the cache and bound the memory of patches and written-out gradients.
 # The room above 256 keeps a Poisson batch that came out large from costing one more.

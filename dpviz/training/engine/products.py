@@ -15,10 +15,9 @@ from copy import copy
 from typing import Self
 
 import torch
+from torch import Tensor
 
 from dpviz.training.engine.rounding import Lengths, gamma, lengths
-
-Tensor = torch.Tensor
 
 
 class Products(ABC):

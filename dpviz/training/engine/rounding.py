@@ -36,8 +36,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
-
-Tensor = torch.Tensor
+from torch import Tensor
 
 # Larger blocks are faster and round more: 160 cost 0.5 % of C.
 BLOCK = 160

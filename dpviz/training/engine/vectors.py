@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dpviz.training.engine.rounding import MOST_ROWS
-
-Tensor = torch.Tensor
 
 
 def flatten_parameters(network: nn.Module) -> Tensor:

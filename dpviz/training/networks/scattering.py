@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from dpviz.training.files import whole_file
 from dpviz.training.progress import advance
-
-Tensor = torch.Tensor
 
 SCALES, ANGLES = 2, 8
 CHANNELS = 1 + SCALES * ANGLES + ANGLES * ANGLES

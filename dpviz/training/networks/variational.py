@@ -4,11 +4,9 @@ import math
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.utils import parameters_to_vector
-
-Tensor = torch.Tensor
 
 START_STD = 0.03  # of every weight before the first step
 

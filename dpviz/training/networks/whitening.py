@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from dpviz.training.networks import scattering
-
-Tensor = torch.Tensor
 
 DIRECTIONS = 400
 LENGTH = 50.0  # of every example's features: near that of scattering features, so the same steps suit

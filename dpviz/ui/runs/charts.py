@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import look as style
@@ -15,7 +16,7 @@ from dpviz.questions.answer import Note
 from dpviz.questions.tight_band import band
 from dpviz.runs.claims import claims_along, claims_of_shorter_plans
 from dpviz.runs.exchange.disputes import MISMATCH
-from dpviz.runs.views import Array, RunView
+from dpviz.runs.views import RunView
 from dpviz.training.events import titled
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.plain import on_chart

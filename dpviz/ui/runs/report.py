@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, Template
 
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.accounting.guarantee import TEXTS as CARD_TEXTS
@@ -23,7 +24,7 @@ from dpviz.charts import look
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
-from dpviz.charts.marks import Array, Line
+from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words

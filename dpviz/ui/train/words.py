@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.claims import SHORT, Claim
 from dpviz.fields import numbers
@@ -19,7 +20,7 @@ from dpviz.questions.train.plan import PlannedCost
 from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.store.records import RunRecord
-from dpviz.runs.views import Array, RunView
+from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import neighbours
 from dpviz.training.accounts.origins import beside, conditions_of_start
 from dpviz.training.data.own.place import data_of, is_own
