@@ -1,13 +1,12 @@
 """Histograms: gradient distances with the clipping threshold and the noise level marked on them, or two samples over
 each other with their means: is one shifted or wider than the other?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from dpviz import _validate
 from dpviz._arrays import Array
@@ -19,9 +18,6 @@ from dpviz.charts.plot import HEIGHT, Chart
 from dpviz.charts.rows import Listed
 from dpviz.charts.traces import QUIET, Trace, scatter, unseen
 from dpviz.fields import numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HEAVY = 30.0  # the largest value over the median, beyond which the axis is logarithmic
 FAR = 4.0  # times the largest distance, within which the axis is stretched to a mark
@@ -117,15 +113,11 @@ class HistogramPlot:
         return Chart({"data": [_bars(edges, counts)], "layout": layout}, notes)
 
     def table(self) -> pd.DataFrame:
-        import pandas as pd
-
         shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
         quantiles = [numbers.plain(float(v), digits=4) for v in np.quantile(self.distances, shares)]
         return pd.DataFrame({"share below": [f"{100 * share:.0f} %" for share in shares], self.column: quantiles})
 
     def data(self) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame({self.column: np.sort(self.distances)})
 
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:

@@ -1,13 +1,12 @@
 """One plot as a value: axes and marks, from which the figure, the table, the file of all points and a text follow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
+import pandas as pd
 
 from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
@@ -15,9 +14,6 @@ from dpviz.charts import labels, look, names, traces
 from dpviz.charts.axes import BOTTOM, FORMATS, TOP, AxisScale, Plane, Span, axis, bottom_axis, x_span, y_span
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
 from dpviz.fields import numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 V = TypeVar("V")
 HEIGHT = 430
@@ -219,8 +215,6 @@ class LinePlot:
         return replace(self, lines=self.lines + lines, rings=rings + self.rings)
 
     def table(self) -> pd.DataFrame:
-        import pandas as pd
-
         curves = [line for line in self.lines if not line.faded]
         rows = _rows(_union([line.x for line in curves] or [band.x for band in self.bands]), self.x)
         table = {self.x.short_name: [self.x.write(x) for x in rows.tolist()]}
@@ -238,8 +232,6 @@ class LinePlot:
         return pd.DataFrame(table)
 
     def data(self) -> pd.DataFrame:
-        import pandas as pd
-
         curves = [line for line in self.lines if not line.faded]
         x = _union([*(line.x for line in curves), *(band.x for band in self.bands)])
         columns: list[tuple[str, Numbers, Any]] = []

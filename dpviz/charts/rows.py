@@ -1,14 +1,13 @@
 """Charts of named rows: an answer a row as a dot, or what bounds allow an attacker as bars and what attacks reached."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from dpviz.charts import look
 from dpviz.charts.axes import BOTTOM, AxisScale, bottom_axis, row_axis
@@ -17,9 +16,6 @@ from dpviz.charts.marks import Numbers, floats
 from dpviz.charts.plot import HEIGHT, Axis, Chart
 from dpviz.charts.traces import QUIET, Trace, scatter, unseen
 from dpviz.fields import numbers as written
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOP = 28
 ROW = 20  # pixels of a row, at least
@@ -148,14 +144,10 @@ class DotPlot:
         return f"{self.summary or self.x.title}: {'; '.join(f'{dot.called} {dot.text}' for dot in self.own)}."
 
     def table(self) -> pd.DataFrame:
-        import pandas as pd
-
         rows = [(dot.called, dot.text, dot.note or "–") for dot in self.own]
         return pd.DataFrame(rows, columns=[self.rows, self.x.short_name, self.compared])
 
     def data(self) -> pd.DataFrame:
-        import pandas as pd
-
         rows = [(dot.key or dot.called, dot.value, dot.why) for dot in self.own]
         return pd.DataFrame(rows, columns=[self.rows, self.x.filed, "why_none"])
 
@@ -208,14 +200,10 @@ class Listed:
         return [(name if other.subject == self.subject else other.subject, other) for name, other in others]
 
     def table(self) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame(self.rows, columns=["quantity", "value", "interval or source"])
 
     def data(self) -> pd.DataFrame:
         """Long format: "quantity" and "value"."""
-        import pandas as pd
-
         columns = [floats(values) for values in self.numbers.values()]
         quantities = np.repeat([*self.numbers], [column.size for column in columns])
         return pd.DataFrame({"quantity": quantities, "value": np.concatenate([np.empty(0), *columns])})

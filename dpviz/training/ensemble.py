@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dpviz.training.data.formats import mnist_subset
 from dpviz.training.progress import advance, task
+from dpviz.training.words import refusal
 
 Pixels = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -66,9 +67,7 @@ def teacher_answers(teachers: int) -> Labels:
     """What each teacher says of each query: (teachers, queries)."""
     data = digits()
     if not 1 <= teachers <= len(data.private):
-        raise ValueError(
-            f"Expected teachers={teachers} in [1, {len(data.private)}]: each teacher needs at least one digit."
-        )
+        raise refusal("teachers", teachers=teachers, most=len(data.private))
     answers = []
     parts = np.array_split(np.arange(len(data.private)), teachers)
     with task("training", "teachers", teachers):

@@ -26,6 +26,7 @@ from dpviz.training.engine.per_example import CHUNK_SIZE, GradientRecord, PerExa
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
+from dpviz.training.words import refusal
 
 DIGITS = DATA_SETS["mnist-10k"]
 BATCH_SIZE = 64
@@ -114,10 +115,7 @@ def _measured(training: Training, examples: int) -> GradientSample:
     norms = torch.cat([record.norms.double() for record in records]).numpy()
     distances = torch.cat([record.neighbours_apart() for record in records]).numpy()
     if not (np.isfinite(norms).all() and np.isfinite(distances).all()):
-        raise ValueError(
-            f"Expected learning_rate={training.learning_rate:.6g} to train, found gradients that are not finite at "
-            f"step {training.step}: choose a smaller one."
-        )
+        raise refusal("measured_diverged", training=training)
     model, step, seed, batch_size, learning_rate = training
     description = (
         f"Gradients of {SMALL[model].title} ({DIGITS.parameters[model]:,} parameters) on handwritten digits after "

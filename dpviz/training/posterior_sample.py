@@ -24,6 +24,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from dpviz import _validate
 from dpviz._arrays import Array
+from dpviz.training.words import words
 
 AT_ONCE = 32
 MOST_DRAWS = 300_000
@@ -166,10 +167,7 @@ class LogisticPosterior:
             sample = self._kept(random)
             if sample is not None:
                 return sample
-        raise RuntimeError(
-            f"None of {MOST_DRAWS} draws could be kept: the posterior is too far from a Gaussian for rejection. Take a "
-            "smaller power, a smaller ball or a narrower prior; a sample that is not exact would not be private."
-        )
+        raise RuntimeError(words("refusals", "no_draw_kept", draws=MOST_DRAWS))
 
     def _kept(self, random: np.random.Generator) -> Array | None:
         """The first of `AT_ONCE` draws that is kept."""

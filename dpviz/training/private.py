@@ -38,6 +38,7 @@ from dpviz.training.randomness import randomness
 from dpviz.training.samplers import SAMPLERS, Poisson, events, steps_per_epoch
 from dpviz.training.sampling import Batch, drawn_by, usual_batch
 from dpviz.training.settings import RunSettings
+from dpviz.training.words import refusal
 
 
 class _OwnOptimiser(DpSgd):
@@ -170,9 +171,7 @@ class PrivateTraining(Iterator[Step]):
         self.examples = len(self._data if self._persons is None else self._persons)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
-            raise ValueError(
-                "Expected batch_size to be a number, found None and no loader with a batch size: give one."
-            )
+            raise refusal("no_batch_size")
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,

@@ -184,10 +184,7 @@ def _check_together(settings: RunSettings) -> None:
     plain = {"policy": Fixed.key, "filter_epsilon": None, "bayesian": False, "target_measure": "test"}
     for name, off in () if settings.private else plain.items():
         if getattr(settings, name) != off:
-            raise ValueError(
-                f"Expected {name}={getattr(settings, name)!r} with a private method: plain 'sgd' has no privacy "
-                f"to account for. Take {name}={off!r}."
-            )
+            raise refusal("off_without_noise", name=name, value=getattr(settings, name), off=off)
     by_test = settings.target_accuracy is not None and settings.target_measure == "test"
     if policy.ends and by_test:
         raise refusal("ends", s=settings)

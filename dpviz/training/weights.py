@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from dpviz.training.files import whole_file
+from dpviz.training.words import refusal
 
 
 def save(path: str | Path, weights: Mapping[str, torch.Tensor], *, model: str, data: str) -> None:
@@ -47,13 +48,7 @@ def start_parameters(path: str | Path, model: str, wanted: int) -> torch.Tensor:
     content = stored_parameters(path)
     parameters: torch.Tensor = content["parameters"]
     if content.get("model") != model:
-        raise ValueError(
-            f"Expected {path} to hold parameters of model {model!r}, found {content.get('model')!r}: choose that "
-            "model, or another start."
-        )
+        raise refusal("weights_of_model", path=path, model=model, other=content.get("model"))
     if parameters.numel() != wanted:
-        raise ValueError(
-            f"Expected {path} to hold the {wanted} parameters of this model, found {parameters.numel()}: "
-            "it is from another model or data set."
-        )
+        raise refusal("weights_of_size", path=path, wanted=wanted, number=parameters.numel())
     return parameters

@@ -2,7 +2,9 @@
 answers.
 """
 
+import tomllib
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -40,18 +42,7 @@ PICTURE = (  # drawn by look.css
     f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b></b>"
     "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b><p class='coin'>in or out?</p>"
 )
-OPENING = (
-    "Your row is in the data, or it is not. A model is trained with noise and published. Someone who sees it guesses "
-    "whether your row was in. Tossing a coin would be right half of the time. Differential privacy limits how much "
-    "better anyone can do."
-)
-# What people come for: name, what it leads to, icon, page and the question there.
-DOORS = (
-    ("See", "what each step costs", ":material/visibility:", "compose", None),
-    ("Choose noise", "for the privacy that you need", ":material/tune:", "noise", None),
-    ("Train", "a small model privately", ":material/play_circle:", "train", None),
-    ("Check a claim", "of a paper or a program", ":material/fact_check:", "papers", {"pview": "check"}),
-)
+WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "home.toml").read_text("utf-8"))
 
 
 def show() -> None:
@@ -73,11 +64,12 @@ def _opening() -> None:
     """A row in or out, the attacker's coin, and four ways on; then the story begins."""
     with st.container(key="home-opening"):
         st.title("See differential privacy")
-        st.html(f'<div class="dpviz-opening">{PICTURE}</div><p class="dpviz-opening-text">{OPENING}</p>')
+        st.html(f'<div class="dpviz-opening">{PICTURE}</div><p class="dpviz-opening-text">{WORDS["opening"]}</p>')
         st.html('<h2 class="dpviz-doors">What did you come for?</h2>')
         with st.container(key="home-doors"):
-            for name, leads, icon, to, query in DOORS:
-                st.page_link(page.places()[to], label=f"**{name}**  \n{leads}", icon=icon, query_params=query)
+            for door in WORDS["doors"]:
+                label, icon = f"**{door['name']}**  \n{door['leads']}", f":material/{door['icon']}:"
+                st.page_link(page.places()[door["page"]], label=label, icon=icon, query_params=door.get("query"))
         st.html(f'<div class="dpviz-quiet">Or scroll: differential privacy in {len(STOPS)} steps.</div>')
 
 
@@ -174,7 +166,8 @@ def _reached() -> None:
 
 def _answers() -> None:
     st.header("What each page answers")
-    about = ABOUT | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
+    own = {key: (row["question"], row["answer"]) for key, row in WORDS["about"].items()}
+    about = own | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
     for key, place in page.places().items():
         if key in about:
             question, answer = about[key]
@@ -188,15 +181,3 @@ def _go(number: str) -> None:
     stop = STOPS[int(number) - 1]
     history.apply({**stop.values, **state.texts(mechanism.FIELDS)})
     st.session_state[Keys.GO] = stop.page.key
-
-
-ABOUT = {
-    "train": (
-        "Train: what does a private run learn, and what does it cost?",
-        "Small models on real data in about a minute, with every accountant's ε live; pause, step, stop.",
-    ),
-    "runs": (
-        "Runs: which run was worth its ε?",
-        "All recorded runs: compared on one chart, named, exported, imported, run again.",
-    ),
-}

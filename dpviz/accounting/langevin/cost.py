@@ -28,14 +28,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_each, tight_epsilon_of_
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
-from dpviz.accounting.schedules import (
-    Schedule,
-    StepSizes,
-    checked,
-    grouped,
-    scaled,
-    total_steps,
-)
+from dpviz.accounting.schedules import Schedule, StepSizes, checked, grouped, scaled, total_steps
 from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
 
 ADJACENCIES = ("add_remove", "replace_one")

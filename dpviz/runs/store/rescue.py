@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.file import (
-    backup_of,
-    checksum_of_events,
-    checksum_of_run,
-    insert,
-    prepare_schema,
-    wanted_columns,
-)
+from dpviz.runs.store.file import backup_of, checksum_of_events, checksum_of_run, insert, prepare_schema, wanted_columns
 from dpviz.runs.store.folders import only_a_file, private_file
 from dpviz.runs.store.records import FINAL_KINDS, STATES
 

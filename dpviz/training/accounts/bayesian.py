@@ -36,6 +36,7 @@ from dpviz.accounting.bayesian.costs import psi
 from dpviz.accounting.bayesian.pool import Pool
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian
+from dpviz.training.words import refusal, words
 
 # A release, with the distances of a step; None where its sensitivity is known for certain.
 Charge = tuple[SampledGaussian, Array | None]
@@ -65,24 +66,16 @@ class Facts(NamedTuple):
 
     def reason(self) -> str:
         """Why the distances prove no less."""
+        key = "whole_orders"
         if not self.distances:
-            return "No distance was measured, so every step costs as much as the longest possible gradient."
-        if self.longest >= 0.5:
-            return (
-                f"{self.longest:.0%} of the sampled distances are as large as clipping allows and cost as much "
-                "as in DP."
-            )
-        if self.unseen > 0.5:
-            return (
-                f"{self.unseen:.0%} of the bound covers large distances that were not in the sample but that so small "
-                "a sample cannot rule out at γ."
-            )
-        if self.order == ORDERS[-1]:
-            return f"Its best order is the largest one it tries, λ = {self.order}; Rényi DP uses larger orders."
-        return (
-            f"{self.longest:.0%} of the sampled distances are as large as clipping allows; the shorter ones gain less "
-            f"than whole orders λ ≤ {ORDERS[-1]:.0f} and γ cost."
-        )
+            key = "no_distance"
+        elif self.longest >= 0.5:
+            key = "mostly_longest"
+        elif self.unseen > 0.5:
+            key = "mostly_unseen"
+        elif self.order == ORDERS[-1]:
+            key = "largest_order"
+        return words("bayesian", key, facts=self, orders=ORDERS[-1])
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -135,10 +128,7 @@ class BayesianAccount:
             ValueError: past the plan: the costs so far hold for T steps only. Call `replan` first.
         """
         if self.taken >= self.total_steps:
-            raise ValueError(
-                f"Expected at most {self.total_steps} steps, the plan that the Bayesian costs were computed for. "
-                "Stop, or re-plan."
-            )
+            raise refusal("past_plan", s=self)
         self._charges.append((mechanism, np.asarray(distances, dtype=np.float64)))
         self.taken += 1
 

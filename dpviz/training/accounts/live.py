@@ -36,6 +36,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.samplers import Poisson, read, steps_of, stored
 from dpviz.training.settings import RunSettings
+from dpviz.training.words import refusal
 
 # Orders where every step has another σ: those of the Langevin page, so that both say the same.
 CHANGING_ORDERS = VARYING_ORDERS
@@ -60,10 +61,7 @@ def check_run(settings: RunSettings, examples: int) -> None:
         return
     mechanism, budget = mechanism_at(settings, 1, examples), budget_filter(settings, examples)
     if not budget.allows(mechanism):
-        raise ValueError(
-            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: {mechanism.text} at "
-            f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
-        )
+        raise refusal("first_step_over_budget", budget=budget, mechanism=mechanism, settings=settings)
 
 
 @remembered
@@ -83,10 +81,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
         return settings.filter_epsilon
     epsilon = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
     if not math.isfinite(epsilon):
-        raise ValueError(
-            f"Expected noise_multiplier={settings.noise_multiplier:.12g} to leave a finite ε, which an adaptive run "
-            "promises: raise it."
-        )
+        raise refusal("no_finite_promise", settings=settings)
     return epsilon
 
 
@@ -107,10 +102,7 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
         for mechanism, count in before:
             budget.spend(mechanism, count)
     except BudgetExceeded:
-        raise ValueError(
-            f"Expected filter_epsilon={budget.target_epsilon:.12g} to be more than what {names(settings)} may have "
-            "spent on the same data. Raise the budget, or start from random weights."
-        ) from None
+        raise refusal("budget_spent_before", budget=budget, runs=names(settings)) from None
     return budget
 
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from dpviz.training.files import whole_file
 from dpviz.training.models import MODELS
+from dpviz.training.words import refusal
 
 Bytes = npt.NDArray[np.uint8]
 _TIMEOUT = 20.0  # seconds to wait for a mirror
@@ -205,8 +206,5 @@ def _read(path: Path, wanted: DataFile) -> bytes:
             raise ValueError(f"Expected {path} to be a gzip file: {error}. Delete it and try again.") from None
     digest = hashlib.sha256(raw).hexdigest()
     if digest != wanted.sha256:
-        raise ValueError(
-            f"Expected {path} to have the SHA-256 {wanted.sha256} uncompressed, found {digest}: "
-            "it is another or a damaged file. Delete it and try again."
-        )
+        raise refusal("data_checksum", path=path, wanted=wanted, digest=digest)
     return raw

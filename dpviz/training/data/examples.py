@@ -20,6 +20,7 @@ from torch.utils.data import (
 
 from dpviz.training.accounts.earlier import DataIdentity
 from dpviz.training.sampling import Persons
+from dpviz.training.words import refusal
 
 
 class IndexedExamples:
@@ -49,10 +50,7 @@ class IndexedExamples:
         else:
             self._collate = default_collate
         if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-            raise ValueError(
-                f"Expected data as (x, y), a dataset with a length or a loader of one, found {type(data).__name__}: "
-                "whether an example joins is drawn for each step, so every example must be reachable by its position."
-            )
+            raise refusal("no_examples", kind=type(data).__name__)
         self._data = data
 
     def __len__(self) -> int:
@@ -77,10 +75,7 @@ class IndexedExamples:
         """
         owners = np.asarray(persons)
         if owners.shape != (len(self),) or owners.dtype.kind not in "iubUS":
-            raise ValueError(
-                f"Expected persons as one number or name for each of {len(self):,} rows, found shape {owners.shape}, "
-                f"dtype={owners.dtype}: give the column that names them."
-            )
+            raise refusal("no_persons", rows=len(self), owners=owners)
         return Persons(owners)
 
     def identity(self) -> DataIdentity:
@@ -95,21 +90,14 @@ def _rows(loader: DataLoader[Any]) -> Any:
     batches = loader.batch_sampler
     if type(batches) is not BatchSampler:
         reason = "no batches of its own" if batches is None else f"batch_sampler={type(batches).__name__}"
-        raise ValueError(
-            f"Expected a loader that makes batches of single examples, found {reason}: batches are drawn here. Pass "
-            "the dataset, or DataLoader(dataset, batch_size=…)."
-        )
+        raise refusal("loader_batches", reason=reason)
     sampler, whole = batches.sampler, len(loader.dataset)  # type: ignore[arg-type]
     if type(sampler) is SubsetRandomSampler and len(set(map(int, sampler.indices))) == len(sampler.indices):
         return Subset(loader.dataset, [int(row) for row in sampler.indices])
     ordered = type(sampler) in (SequentialSampler, RandomSampler)  # exactly: a subclass may leave rows out
     if ordered and len(getattr(sampler, "data_source", ())) == whole:
         return loader.dataset
-    raise ValueError(
-        f"Expected a loader that reads every row alike, found sampler={type(sampler).__name__}, which may leave rows "
-        "out or repeat some: each example joins each step with the same probability here. Pass the rows that are to "
-        "be trained on, torch.utils.data.Subset(dataset, rows)."
-    )
+    raise refusal("loader_order", sampler=type(sampler).__name__)
 
 
 def _tensors(data: Sequence[Any], like: Tensor) -> TensorDataset:

@@ -10,6 +10,7 @@ from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.data.own.place import is_own
 from dpviz.training.models import MODELS
 from dpviz.training.progress import task
+from dpviz.training.words import refusal
 
 
 class Examples(Protocol):
@@ -25,10 +26,7 @@ def suits(model: str, data: Examples) -> None:
     """Refuses a model that cannot read these examples."""
     wanted = MODELS[_validate.choice("model", model, tuple(MODELS))].unfit(data.shape)
     if wanted:
-        raise ValueError(
-            f"Expected model={model!r} with {wanted}, found examples of shape {data.shape}: take 'logistic' or "
-            "'mlp', or other data."
-        )
+        raise refusal("shape_of_model", model=model, wanted=wanted, data=data)
 
 
 def build(model: str, data: Examples, *, seed: int) -> nn.Module:

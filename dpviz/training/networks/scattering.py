@@ -22,6 +22,7 @@ from torch import Tensor
 
 from dpviz.training.files import whole_file
 from dpviz.training.progress import advance
+from dpviz.training.words import refusal
 
 SCALES, ANGLES = 2, 8
 CHANNELS = 1 + SCALES * ANGLES + ANGLES * ANGLES
@@ -105,9 +106,7 @@ def scatter(images: Tensor) -> Tensor:
 def _checked(images: Tensor) -> tuple[int, int, int]:
     """How many images there are, their colours and their side."""
     if images.ndim != 4 or not images.shape[1] or images.shape[2] != images.shape[3] or images.shape[3] % _STRIDE:
-        raise ValueError(
-            f"Expected square images (n, c, s, s) with s a multiple of {_STRIDE}, found {tuple(images.shape)}."
-        )
+        raise refusal("shape_of_scattering", stride=_STRIDE, shape=tuple(images.shape))
     return images.shape[0], images.shape[1], images.shape[3]
 
 

@@ -9,6 +9,7 @@ from dpviz._remember import remembered
 from dpviz.training.data import DATA_SETS, DataSet
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.describe import Description, NotADataSet, described
+from dpviz.training.words import words
 
 PREFIX = "own:"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -30,17 +31,11 @@ def find(data: str, folder: str | Path | None = None) -> Description:
     name = f"{data.removeprefix(PREFIX)}.toml"
     place = folder or os.environ.get("DPVIZ_DATA")
     if not place:
-        raise DataUnavailable(
-            f"{data} is not on the machine that trains: DPVIZ_DATA is not set there. Set it to the "
-            f"folder that holds {name} and its data."
-        )
+        raise DataUnavailable(words("refusals", "own_without_folder", data=data, name=name))
     try:
         return _described(Path(place) / name)
     except OSError:
-        raise DataUnavailable(
-            f"{data} is not on the machine that trains: {name} is not in {place}, the folder that DPVIZ_DATA names "
-            "there. Put it and its data into that folder, on every machine that has workers."
-        ) from None
+        raise DataUnavailable(words("refusals", "own_missing", data=data, name=name, place=place)) from None
 
 
 def available() -> tuple[dict[str, Description], tuple[str, ...]]:
@@ -55,9 +50,7 @@ def available() -> tuple[dict[str, Description], tuple[str, ...]]:
     for path in paths:
         try:
             if not is_own(f"{PREFIX}{path.stem}"):
-                raise NotADataSet(
-                    f"{path.name[:60]}: expected a name of small letters, digits, - and _, at most 40 of them."
-                )
+                raise NotADataSet(words("refusals", "own_name", name=path.name[:60]))
             descriptions[f"{PREFIX}{path.stem}"] = _described(path)
         except NotADataSet as problem:
             problems.append(str(problem))

@@ -24,6 +24,7 @@ from PIL import Image
 
 from dpviz.training.data.base import DataUnavailable, Parts
 from dpviz.training.data.own.describe import Description, Feature, Location, NotADataSet
+from dpviz.training.words import words
 
 KEY = ".dpviz-key"
 _KEY_BYTES = 32
@@ -109,10 +110,7 @@ def _worded(data: Description) -> Iterator[None]:
     except OSError as problem:
         name = str(problem.filename or "a file").removeprefix(str(data.folder)).lstrip("/\\")
         if isinstance(problem, FileNotFoundError):
-            raise DataUnavailable(
-                f"{data.name}: {name} is not on the machine that trains. Put it beside {data.name}.toml, in the folder "
-                "that DPVIZ_DATA names there."
-            ) from None
+            raise DataUnavailable(words("refusals", "own_file_missing", data=data, name=name)) from None
         raise NotADataSet(f"{data.name}: {name} cannot be read: {problem.strerror}.") from None
 
 
@@ -160,14 +158,9 @@ def read_persons(data: Description, part: Location) -> npt.NDArray[np.int64]:
         at = _place([name.strip() for name in next(reader, [])], data.person, part.file)
         names, persons = np.unique([row[at].strip() for row in filter(None, reader)], return_inverse=True)
     if "" in names:
-        raise NotADataSet(
-            f"{part.file}, column {data.person!r}: expected the person of every row, found an empty cell."
-        )
+        raise NotADataSet(words("refusals", "own_empty_person", part=part, data=data))
     if len(names) != part.persons:
-        raise NotADataSet(
-            f"{part.file}, column {data.person!r}: expected {part.persons:,} persons as {data.name}.toml declares, "
-            f"found {len(names):,}. Set persons to the public number of persons, and keep the rows of so many persons."
-        )
+        raise NotADataSet(words("refusals", "own_number_of_persons", part=part, data=data, number=len(names)))
     return persons.astype(np.int64)
 
 
@@ -239,9 +232,7 @@ def _array(
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError):
         raise NotADataSet(f"{where}: expected an array as numpy.savez writes it.") from None
     if dtype.hasobject:
-        raise NotADataSet(
-            f"{where}: expected numbers, found Python objects, which are never read because they could run code."
-        )
+        raise NotADataSet(words("refusals", "own_objects", where=where))
     if dtype.kind not in kinds or dtype.itemsize > item:
         raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
     if stored != shape:
@@ -254,9 +245,7 @@ def _array(
             padded = True
     if padded:
         size = math.prod(shape) * dtype.itemsize
-        raise NotADataSet(
-            f"{where}: expected {size:,} bytes of numbers, found another length: the array is cut off or padded."
-        )
+        raise NotADataSet(words("refusals", "own_length", where=where, size=size))
     return array
 
 
@@ -307,10 +296,7 @@ def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]
     root = data.folder / part.file
     here = {path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")}
     if here - set(data.classes):
-        raise NotADataSet(
-            f"{part.file}: expected folders named after the classes of {data.name}.toml only, found another. Add its "
-            "class there, or remove the folder."
-        )
+        raise NotADataSet(words("refusals", "own_folders", part=part, data=data))
     for label, name in enumerate(data.classes):
         if name in here:
             files = (path for path in (root / name).iterdir() if path.is_file() and not path.name.startswith("."))
