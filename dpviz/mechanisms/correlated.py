@@ -16,6 +16,8 @@ r ≤ s: none is negative, none rises as s or s − r grows. The j-th of S lies 
 T′ < T are rows of the same C, so a run that stops inside an epoch shows no more than one that ends with it.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
