@@ -1,0 +1,208 @@
+"""What must be said of a guarantee: the card of a plan, or of a known deployment."""
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from dpviz import library as dpviz
+from dpviz.accounting.guarantee import PITFALLS, SAMPLERS, UNKNOWN, Guarantee, Losses, deployments, losses_of
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.charts import look
+from dpviz.charts.marks import Ring
+from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
+from dpviz.fields.declared import choice
+from dpviz.mechanisms import Adjacency, Mechanism
+from dpviz.questions import kinds
+from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
+from dpviz.questions.cards import cards
+from dpviz.questions.chart import chart
+from dpviz.questions.compose.curves import TRIED
+from dpviz.questions.layout import Expert, Groups, Reader
+from dpviz.questions.listing import Listing
+from dpviz.questions.mechanism import DELTA, SIZE, STEPS
+from dpviz.questions.needed import MOST_TIGHT_STEPS
+from dpviz.questions.presets import presets
+from dpviz.questions.question import Block, Compound, Question, annotated
+from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import words
+
+ROOM, PLAN = "papers/guarantee", "plan"
+NOTHING = {"unknown": UNKNOWN}  # options of a link → what the library calls them
+NAMES = {key: card.statements["deployment"]["name"] for key, card in deployments().items()}
+OF = choice("gof", options={PLAN: "A plan"} | NAMES)
+RUN_AS = choice("grun", options={"unknown": "Not known", **SAMPLERS}, means=NOTHING)
+KEYS = {
+    "clipping": "gclip", "scale": "gscale", "preprocessing": "gprep", "tuning": "gtune", "stopping": "gstop",
+    "metrics": "gmetrics", "models": "gmodels", "pretraining": "gpre", "rows": "grows", "noise": "gnoise",
+}  # fmt: skip
+FIELDS = {
+    name: choice(key, label=PITFALLS[name]["name"], help=PITFALLS[name]["question"], means=NOTHING)
+    for name, key in KEYS.items()
+}
+# Pitfall and answer, of those that were answered.
+ANSWERED = Compound(
+    tuple(FIELDS.values()),
+    lambda get: tuple((name, get(field)) for name, field in FIELDS.items() if get(field) != field.default),
+    lambda answers: {KEYS[name]: answer for name, answer in answers},
+    {key: name for name, key in KEYS.items()},
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CardFacts:
+    """What the card is made of.
+
+    Attributes:
+        of: "plan", or the key of a known deployment.
+        plan: arguments of `dpviz.guarantee`.
+        losses: its numbers; PENDING while they are computed.
+    """
+
+    of: str
+    plan: Mapping[str, Any]
+    losses: Losses | Pending
+
+    @property
+    def waits(self) -> bool:
+        return isinstance(self.losses, Pending)
+
+    @property
+    def card(self) -> Guarantee:
+        """The card, without numbers while they are computed."""
+        if self.of != PLAN:
+            return deployments()[self.of]
+        losses = Losses(delta=self.plan["delta"]) if isinstance(self.losses, Pending) else self.losses
+        return dpviz.guarantee(**self.plan, losses=losses)
+
+    @property
+    def delta(self) -> str:
+        delta = self.card.losses.delta
+        return "0" if not delta else numbers.delta(delta)
+
+    @property
+    def unit(self) -> str:
+        return self.card.statements["privacy_loss"]["privacy_unit"]
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.card.losses.epsilon or 0.0)
+
+    @property
+    def mu(self) -> float | None:
+        mu = self.card.losses.mu
+        return None if mu is None or math.isinf(mu) else mu
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.card.losses.attack_accuracy
+
+    def names(self, answer: str) -> str:
+        """The pitfalls with this answer."""
+        return ", ".join(PITFALLS[name]["name"] for name, reply in self.card.replies.items() if reply.answer == answer)
+
+
+def guarantee_card(
+    *,
+    of: Annotated[str, OF],
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    size: Annotated[int, SIZE],
+    runs: Annotated[int, TRIED],
+    sampler: Annotated[str, RUN_AS],
+    answers: Annotated[tuple[tuple[str, str], ...], ANSWERED],
+) -> Answer[CardFacts]:
+    """The card; the privacy profile is its chart. Answers that the settings decide are left out."""
+    if of != PLAN:
+        facts = CardFacts(of, {}, deployments()[of].losses)
+        return Answer(profile(facts), facts)
+    Tight().check(mechanism)
+    if steps > MOST_TIGHT_STEPS:
+        most = numbers.steps(MOST_TIGHT_STEPS)
+        raise ValueError(f"The numerical (PLD) accountant is too slow beyond {most} steps: choose fewer.")
+    if runs > 1:
+        dpviz.tuned_epsilon(mechanism=mechanism, steps=0, delta=delta, runs=runs)  # says why it cannot be counted
+    decided = undecided(mechanism, runs)
+    plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "runs": runs, "sampler": sampler}
+    given = {name: answer for name, answer in answers if name in decided}
+    facts = CardFacts(of, plan | {"answers": given}, PENDING)
+    return Answer(profile(facts), facts)
+
+
+def undecided(mechanism: Mechanism, runs: float) -> list[str]:
+    """The pitfalls that only a person can answer."""
+    person = mechanism.adjacency is Adjacency.PERSON
+    return [name for name in KEYS if not (name == "tuning" and runs > 1) and not (name == "rows" and person)]
+
+
+def profile(facts: CardFacts) -> LinePlot:
+    """The privacy profile, with the pair that the card states."""
+    losses = facts.losses
+    points = () if isinstance(losses, Pending) else losses.profile
+    x, y = (np.array(side) for side in zip(*points, strict=True)) if points else (np.empty(0), np.empty(0))
+    plot = chart(ROOM, "guarantee", x, {"profile": y} if points else {}, summary="The privacy profile ε(δ)")
+    if isinstance(losses, Pending) or losses.epsilon is None or not losses.delta or math.isinf(losses.epsilon):
+        return plot
+    text = f"ε ≤ {numbers.epsilon(losses.epsilon, up=True)} at δ = {facts.delta}"
+    return replace(plot, rings=(Ring(losses.epsilon, losses.delta, text, look.ORANGE),))
+
+
+def losses_key(answer: Answer[CardFacts]) -> Hashable | None:
+    plan = answer.facts.plan
+    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs")) if answer.facts.waits else None
+
+
+def computed(answer: Answer[CardFacts]) -> dict[str, Losses]:
+    plan = answer.facts.plan
+    return {"losses": losses_of(((plan["mechanism"], plan["steps"]),), plan["delta"], float(plan["runs"]))}
+
+
+def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
+    """The questions of an auditor, with their answers."""
+    rows = [(question, f"**{reply}**", why) for question, reply, why in answer.facts.card.asked()]
+    return [Listing(("Pitfall", "Answer", "Shown by"), tuple(rows), (3.4, 0.9, 3.0))]
+
+
+def use_it(answer: Answer[CardFacts]) -> list[Block]:
+    if answer.facts.waits:
+        return []
+    card = answer.facts.card
+    return [
+        Folded("The card", text=card.markdown(), open=True),
+        Folded("As Markdown", source=card.markdown(), language="markdown"),
+        Folded("As JSON, by the groups of the registry of deployments", source=card.json(), language="json"),
+    ]
+
+
+def layout(get: Reader) -> Groups:
+    if get(OF) != PLAN:
+        return {"Card": (OF,), "Show": (Expert(IMAGE),)}
+    mechanism = kinds.KINDS[get(kinds.KIND)]
+    person = [FIELDS[name] for name in KEYS]
+    if get(TRIED) > 1:
+        person.remove(FIELDS["tuning"])
+    if mechanism.adjacency is Adjacency.PERSON:
+        person.remove(FIELDS["rows"])
+    return {
+        "Card": (OF, RUN_AS),
+        "Mechanism": (*kinds.controls(get), Expert(TRIED)),
+        "Pitfalls": person,
+        "Show": (Expert(IMAGE),),
+    }
+
+
+GUARANTEE: Question[CardFacts] = Question(
+    key="guarantee",
+    settings=annotated(guarantee_card),
+    answer=guarantee_card,
+    **words(ROOM, "guarantee"),
+    slow=(slow_facts(losses_key, computed, None, lambda answer: profile(answer.facts)),),
+    layout=layout,
+    presets=presets("censuspersons", "gboardspanish", "appleemoji"),
+    more={"Use it": use_it, "Accountants": lambda _: cards((Tight.name,))},
+    below=pitfalls,
+)
