@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.accounting.guarantee import UNKNOWN
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import FixedSize, SampledGaussian
 from dpviz.questions.answer import Answer, whole
-from dpviz.questions.papers.check import CHECK, CheckFacts, described, renyi_above, steps_of
+from dpviz.questions.papers.check import CHECK, CheckFacts, card, described, renyi_above, steps_of
 from dpviz.questions.papers.snippet import LONGEST, read
 from tests.questions.asking import asked, asked_whole, linked, table
 
@@ -211,3 +212,20 @@ def test_code_is_never_run_and_illegal_values_are_left_out(tmp_path: object) -> 
     assert "delta" not in code.texts()
     assert "delta" in code.unsettled
     assert re.search(r"δ: 2 \(line 1\)\. .*outside", "\n".join(code.sentences))
+
+
+@pytest.mark.parametrize(
+    ("texts", "epsilon", "adjacency"),
+    [({}, True, "yes"), ({"ksampler": "unsaid"}, False, "yes"), ({"kadj": "unsaid"}, False, "no"),
+     ({"kopen": "clip"}, False, "yes"), ({"ksampler": "same"}, True, "yes")],
+)  # fmt: skip
+def test_the_card_of_a_claim_bounds_only_what_is_described(
+    texts: dict[str, str], epsilon: bool, adjacency: str
+) -> None:
+    answer = asked_whole(CHECK, **texts)
+    made = card(answer)
+    assert made.losses.epsilon == (answer.facts.high if epsilon else None)
+    assert made.losses.epsilon_published == answer.given["claimed"]
+    assert made.replies["adjacency"].answer == adjacency
+    assert {made.replies[name].answer for name in ("sampler", "clipping", "tuning", "noise")} == {UNKNOWN}
+    assert made.markdown() in {block.source for block in CHECK.more["Use it"](answer)}  # type: ignore[union-attr]

@@ -9,6 +9,8 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
+from dpviz._version import __version__
+from dpviz.accounting.guarantee import NO, SAMPLERS, UNKNOWN, YES, Guarantee, Losses, Reply
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
@@ -31,6 +33,7 @@ from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
 from dpviz.questions.layout import Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
+from dpviz.questions.papers.guarantee import files_of
 from dpviz.questions.papers.reproduction import Named, reproduction
 from dpviz.questions.question import Block
 from dpviz.questions.words import rows
@@ -220,6 +223,39 @@ def below(answer: Answer[CheckFacts]) -> list[Block]:
     return [Listing(("Assumption", "As described", "Effect"), tuple(listed), (1.6, 2.2, 4.0))]
 
 
+RUN_AS = {"same": "partition", "unsaid": UNKNOWN}  # how batches are made, as a card names it; other names are the same
+
+
+def card(answer: Answer[CheckFacts]) -> Guarantee:
+    """What the description says and leaves open; no ε where it does not decide one."""
+    given, facts = answer.given, answer.facts
+    sampler, adjacency = RUN_AS.get(given["sampler"], given["sampler"]), ADJACENCY.options[given["adjacency"]]
+    decided = not given["unsettled"] and "unsaid" not in (given["sampler"], given["adjacency"])
+    low = facts.low if isinstance(facts.low, float) and not math.isnan(facts.low) else None
+    below = given["delta"] * given["size"] < 1.0 - 1e-12
+    stated = Reply(NO, "not stated") if given["adjacency"] == "unsaid" else Reply(YES, f"one example: {adjacency}")
+    return Guarantee(
+        losses=Losses(
+            epsilon=facts.high if decided else None,
+            delta=given["delta"],
+            epsilon_lower=low if decided else None,
+            epsilon_published=None if CLAIM.key in given["unsettled"] else given["claimed"],
+            why="the description does not decide it",
+        ),
+        statements={
+            "dp_flavor": {"name": "approximate DP: (ε, δ)"},
+            "privacy_loss": {"privacy_unit": "one example", "privacy_unit_description": adjacency},
+            "accounting": {"composition": f"{facts.steps:,} steps", "version": f"bounds by dpviz {__version__}"},
+            "implementation": {
+                "mechanisms": f"Gaussian noise, σ = {given['noise_multiplier']:.6g}, on a sum of clipped gradients",
+                "sampler_as_run": SAMPLERS.get(sampler, sampler),
+                "size": f"{given['size']:,}",
+            },
+        },
+        replies={"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {given['size']:,}")},
+    )
+
+
 def layout(get: Reader) -> Named:
     return {
         "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
@@ -236,4 +272,5 @@ CHECK = reproduction(
     {"unsettled": UNSETTLED},
     slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: beside(answer.facts, answer.given["claimed"])),),
     below=below,
+    more={"Use it": lambda answer: files_of(card(answer))},
 )

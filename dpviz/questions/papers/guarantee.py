@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -140,10 +141,12 @@ def undecided(mechanism: Mechanism, runs: float) -> list[str]:
 
 
 def profile(facts: CardFacts) -> LinePlot:
-    """The privacy profile, with the pair that the card states."""
+    """The privacy profile, with the pair that the card states; chords of its points bound δ, which is convex in e^ε."""
     losses = facts.losses
-    points = () if isinstance(losses, Pending) else losses.profile
-    x, y = (np.array(side) for side in zip(*points, strict=True)) if points else (np.empty(0), np.empty(0))
+    points = {} if isinstance(losses, Pending) else dict(losses.profile)  # of several δ at one ε the least
+    ends = np.array(list(points))
+    x = np.unique(np.concatenate([np.linspace(*pair, 9) for pair in pairwise(ends)] or [ends]))
+    y = np.interp(np.exp(x - ends[-1]), np.exp(ends - ends[-1]), list(points.values())) if points else x
     plot = chart(ROOM, "guarantee", x, {"profile": y} if points else {}, summary="The privacy profile ε(δ)")
     if isinstance(losses, Pending) or losses.epsilon is None or not losses.delta or math.isinf(losses.epsilon):
         return plot
@@ -168,9 +171,11 @@ def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
 
 
 def use_it(answer: Answer[CardFacts]) -> list[Block]:
-    if answer.facts.waits:
-        return []
-    card = answer.facts.card
+    return [] if answer.facts.waits else files_of(answer.facts.card)
+
+
+def files_of(card: Guarantee) -> list[Block]:
+    """The card to read, and to copy."""
     return [
         Folded("The card", text=card.markdown(), open=True),
         Folded("As Markdown", source=card.markdown(), language="markdown"),

@@ -1,0 +1,79 @@
+"""The guarantee card as a question: its own settings, what it decides itself, known deployments, its files."""
+
+import json
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.accounting.guarantee import ANSWERS, PITFALLS, UNKNOWN, deployments
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.answer import LATER, Folded, whole
+from dpviz.questions.layout import fields_of
+from dpviz.questions.papers.guarantee import GUARANTEE, KEYS, pitfalls
+from tests.questions.asking import asked, asked_whole, lines, of_preset
+
+SMALL = {"sigma": "2", "q": "0.01", "steps": "50"}
+
+
+def test_the_card_is_the_librarys_at_these_settings() -> None:
+    answer = asked_whole(GUARANTEE, **SMALL, gclip="yes", gstop="no", grun="shuffled", n="1000", delta="1e-5")
+    card = dpviz.guarantee(
+        mechanism=SampledGaussian(2.0, 0.01), steps=50, delta=1e-5, size=1000, sampler="shuffled",
+        answers={"clipping": "yes", "stopping": "no"},
+    )  # fmt: skip
+    assert answer.facts.card == card
+    markdown, source = (block.source for block in GUARANTEE.more["Use it"](answer)[1:] if isinstance(block, Folded))
+    assert (markdown, json.loads(source)) == (card.markdown(), card.registry())
+    assert "ε ≤" in GUARANTEE.headline(answer)
+    (note, _) = GUARANTEE.notes(answer)
+    assert note.text.startswith("Answered no: Sampler as run, Stopping.")
+
+
+def test_every_pitfall_is_in_sight_with_its_answer() -> None:
+    for answer in (asked_whole(GUARANTEE, **SMALL), whole(of_preset(GUARANTEE, "appleemoji"), GUARANTEE.slow)):
+        (listing,) = pitfalls(answer)
+        assert [row[0] for row in listing.rows] == [words["question"] for words in PITFALLS.values()]  # type: ignore[union-attr]
+        assert {str(row[1]).strip("*") for row in listing.rows} <= set(ANSWERS)  # type: ignore[union-attr]
+
+
+def test_what_the_settings_decide_nobody_is_asked() -> None:
+    def keys(**texts: str) -> set[str]:
+        groups = GUARANTEE.groups(lambda field: field.parse(texts[field.key]) if field.key in texts else field.default)
+        return {field.key for field in fields_of([item for items in groups.values() for item in items])}
+
+    assert set(KEYS.values()) <= keys()
+    assert "gtune" not in keys(tried="40")
+    assert "grows" not in keys(mech="person")
+    assert not set(KEYS.values()) & keys(gof="census-persons")
+    answer = asked_whole(GUARANTEE, **SMALL, tried="40", gtune="no")
+    assert answer.facts.card.replies["tuning"].answer == "yes"
+
+
+def test_numbers_wait_and_answers_do_not() -> None:
+    answer = asked(GUARANTEE, **SMALL, gnoise="yes")
+    assert LATER in GUARANTEE.headline(answer)
+    assert (answer.facts.card.losses.epsilon, answer.facts.card.replies["noise"].answer) == (None, "yes")
+    assert GUARANTEE.more["Use it"](answer) == []
+
+
+def test_the_chart_never_shows_too_little() -> None:
+    """Chords lie above the curve itself, which is computed finely here."""
+    answer = asked_whole(GUARANTEE, **SMALL)
+    (line,) = lines(answer).values()
+    step = SampledGaussian(2.0, 0.01)
+    for epsilon, delta in list(zip(np.asarray(line.x), np.asarray(line.y), strict=True))[4::9]:
+        if epsilon > 0:
+            assert delta >= dpviz.delta("tight", mechanism=step, steps=50, epsilon=float(epsilon), bound="lower")
+
+
+@pytest.mark.parametrize(("preset", "key"), [("censuspersons", "census-persons"), ("gboardspanish", "gboard-spanish")])
+def test_known_deployments_are_presets(preset: str, key: str) -> None:
+    answer = of_preset(GUARANTEE, preset)
+    assert answer.facts.card is deployments()[key]
+    assert UNKNOWN in {reply.answer for reply in answer.facts.card.replies.values()}
+
+
+def test_too_many_steps_are_refused() -> None:
+    with pytest.raises(ValueError, match="too slow beyond"):
+        asked(GUARANTEE, steps="20000000")
