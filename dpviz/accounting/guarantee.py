@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.accounting.tuning import tuned_epsilon
+from dpviz.accounting.tuning import Search, tuned_epsilon
 from dpviz.mechanisms import Event, Mechanism
 
 TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -45,6 +45,7 @@ ENTRIES: Mapping[str, Mapping[str, str]] = TEXTS["entries"]
 PITFALLS: Mapping[str, Mapping[str, str]] = TEXTS["pitfalls"]
 SAMPLERS: Mapping[str, str] = TEXTS["samplers"]
 YES, NO, UNKNOWN = ANSWERS = ("yes", "no", "not known")
+Law = Literal["geometric", "negative_binomial", "poisson"]
 DIGITS = 6  # of a number, in texts and in JSON
 PROFILE = tuple(10.0**-power for power in range(2, 11))  # δ of the points of a profile, beside its own
 
@@ -194,6 +195,7 @@ def guarantee(
     size: int | None = None,
     sampler: str = UNKNOWN,
     runs: float = 1.0,
+    law: Law = "geometric",
     answers: Mapping[str, str] = {},
     statements: Mapping[str, Mapping[str, str]] = {},
     losses: Losses | None = None,
@@ -209,6 +211,7 @@ def guarantee(
         size: N, how many units there are; None where it is not known.
         sampler: how batches are really made, one of SAMPLERS; “not known” is never taken for what is accounted.
         runs: mean number of runs of which the best is released (`tuned_epsilon`); 1 for no tuning.
+        law: what their number is drawn from, where it is above 1.
         answers: pitfall → "yes", "no" or "not known", of those that do not follow from the other arguments.
         statements: further entries of the registry, by group and name.
         losses: its numbers, where `losses_of` gave them before.
@@ -218,7 +221,7 @@ def guarantee(
     if size not in (None, own):
         raise ValueError(f"Expected size={size} to be the mechanism's own, {own:g}. Leave it out.")
     size = own
-    numbers = losses or losses_of(((step, count),), _validate.number(delta=delta), _validate.number(runs=runs))
+    numbers = losses or losses_of(((step, count),), _validate.number(delta=delta), _validate.number(runs=runs), law)
     if size is not None:
         size = _validate.whole(1, size=size)
     _validate.choice("sampler", sampler, (*SAMPLERS, UNKNOWN))
@@ -246,7 +249,9 @@ def guarantee(
         "size": UNKNOWN if size is None else f"{size:,}",
         "product": "" if size is None else f"{rounded_up(delta * size * (1.0 - 1e-12), 3):.3g}",
         "assumes": step.assumes.replace("**", ""),
-        "tuning": TEXTS["tuning"]["several" if tuned else "one"].format(runs=f"{runs:g}"),
+        "tuning": TEXTS["tuning"]["several" if tuned else "one"].format(
+            runs=f"{runs:g}", law=TEXTS["laws"].get(law, law)
+        ),
     }
     plan = {group: {name: text.format(**values) for name, text in entries.items()}
             for group, entries in TEXTS["plan"].items()}  # fmt: skip
@@ -264,18 +269,19 @@ def _why(pitfall: str, answer: str, values: Mapping[str, str]) -> str:
 
 
 @remembered
-def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0) -> Losses:
+def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0, law: Law = "geometric") -> Losses:
     """The numbers of a plan: equal steps [(mechanism, count), …] together, by the tight accountant where it knows all.
 
     Args:
         events: what is released.
         delta: δ in (0, 1).
-        runs: mean number of runs of which the best is released; above 1 for one kind of step alone.
+        runs, law: of the search of which the best run is released; above 1 for one kind of step alone.
     """
     tight = not any(Tight().supports(mechanism) for mechanism, _ in events)
     if runs != 1.0:
         ((mechanism, steps),) = events
-        points = [tuned_epsilon(mechanism=mechanism, steps=steps, delta=d, runs=runs) for d in _deltas(delta)]
+        search: Search = {"runs": runs, "law": law}
+        points = [tuned_epsilon(mechanism=mechanism, steps=steps, delta=d, **search) for d in _deltas(delta)]
     elif tight:
         points = [float(tight_epsilon_of_events(events, d).upper) for d in _deltas(delta)]
     else:

@@ -72,9 +72,14 @@ def test_the_profile_is_the_librarys_and_holds_the_pair() -> None:
     assert len(card.points()) == 10
 
 
-def test_tuning_is_counted_at_every_delta() -> None:
-    card = dpviz.guarantee(**PLAN, runs=40)
-    assert card.losses.epsilon == dpviz.tuned_epsilon(**PLAN, runs=40) > losses_of(((STEP, 60),), 1e-5).epsilon  # type: ignore[operator]
+@pytest.mark.parametrize("law", ["geometric", "negative_binomial", "poisson"])
+def test_tuning_is_counted_at_every_delta(law: Any) -> None:
+    card = dpviz.guarantee(**PLAN, runs=40, law=law)
+    tuned = dpviz.tuned_epsilon(**PLAN, runs=40, law=law)
+    assert card.losses.epsilon == tuned > losses_of(((STEP, 60),), 1e-5).epsilon  # type: ignore[operator]
+    assert law.split("_")[0] in card.replies["tuning"].why.lower()
+    for epsilon, delta in card.losses.profile:
+        assert epsilon == dpviz.tuned_epsilon(mechanism=STEP, steps=60, delta=delta, runs=40, law=law)
     assert card.losses.mu is card.losses.attack_accuracy is None, "those of one run"
     assert card.replies["tuning"].answer == YES
     with pytest.raises(ValueError, match="Expected no answer to tuning"):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.guarantee import PITFALLS, SAMPLERS, UNKNOWN, Guarantee, Losses, deployments, losses_of
+from dpviz.accounting.guarantee import PITFALLS, SAMPLERS, UNKNOWN, Guarantee, Law, Losses, deployments, losses_of
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
 from dpviz.charts.marks import Ring
@@ -21,14 +21,13 @@ from dpviz.questions import kinds
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
-from dpviz.questions.compose.curves import TRIED
-from dpviz.questions.layout import Expert, Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.needed import MOST_TIGHT_STEPS
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Compound, Question, annotated
-from dpviz.questions.shared import IMAGE
+from dpviz.questions.shared import IMAGE, LAW, TRIED
 from dpviz.questions.words import words
 
 ROOM, PLAN = "papers/guarantee", "plan"
@@ -114,6 +113,7 @@ def guarantee_card(
     delta: Annotated[float, DELTA],
     size: Annotated[int, SIZE],
     runs: Annotated[int, TRIED],
+    law: Annotated[Law, LAW],
     sampler: Annotated[str, RUN_AS],
     answers: Annotated[tuple[tuple[str, str], ...], ANSWERED],
 ) -> Answer[CardFacts]:
@@ -126,9 +126,12 @@ def guarantee_card(
         most = numbers.steps(MOST_TIGHT_STEPS)
         raise ValueError(f"The numerical (PLD) accountant is too slow beyond {most} steps: choose fewer.")
     if runs > 1:
-        dpviz.tuned_epsilon(mechanism=mechanism, steps=0, delta=delta, runs=runs)  # says why it cannot be counted
+        dpviz.tuned_epsilon(
+            mechanism=mechanism, steps=0, delta=delta, runs=runs, law=law
+        )  # says why it cannot be counted
     decided = undecided(mechanism, runs)
-    plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "runs": runs, "sampler": sampler}
+    plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "sampler": sampler}
+    plan |= {"runs": float(runs), "law": law}
     given = {name: answer for name, answer in answers if name in decided}
     facts = CardFacts(of, plan | {"answers": given}, PENDING)
     return Answer(profile(facts), facts)
@@ -156,12 +159,13 @@ def profile(facts: CardFacts) -> LinePlot:
 
 def losses_key(answer: Answer[CardFacts]) -> Hashable | None:
     plan = answer.facts.plan
-    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs")) if answer.facts.waits else None
+    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs", "law")) if answer.facts.waits else None
 
 
 def computed(answer: Answer[CardFacts]) -> dict[str, Losses]:
     plan = answer.facts.plan
-    return {"losses": losses_of(((plan["mechanism"], plan["steps"]),), plan["delta"], float(plan["runs"]))}
+    event = plan["mechanism"], plan["steps"]
+    return {"losses": losses_of((event,), *(plan[name] for name in ("delta", "runs", "law")))}
 
 
 def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
@@ -194,7 +198,7 @@ def layout(get: Reader) -> Groups:
         person.remove(FIELDS["rows"])
     return {
         "Card": (OF, RUN_AS),
-        "Mechanism": (*kinds.controls(get), Expert(TRIED)),
+        "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
         "Pitfalls": person,
         "Show": (Expert(IMAGE),),
     }
