@@ -13,12 +13,13 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.mechanisms.log_moments import batches, log_excess, log_mixture, log_sums, renyi_divergence
-from dpviz.mechanisms.mixture_pair import MixturePair, Weights
+from dpviz.mechanisms.mixture_pair import MixturePair, Weights, counting
 
 ROUNDING = 1e-10  # relative, of E[X^α] − 1
 _STANDS_STILL = 1e-11
 _MOST_NODES = 2**15
 _PANEL_NODES = 16
+_TOGETHER = 256  # outputs looked at together
 _NATS = 8.0  # by which the integrand may grow within a panel
 
 
@@ -111,15 +112,17 @@ def _log_mixture_moments(pair: MixturePair, alpha: Array) -> Array:
 
 
 def _log_weighted(side: Weights, x: Array, sigma: float) -> Array:
-    """ln of a mixture's density over N(0, σ²)'s, at z = σx: with all digits near 0, and without overflow."""
-    near, far = np.zeros(x.shape), np.full(x.shape, -math.inf)
-    highest = far.copy()
-    for centre, weight in side:
-        ratio = centre * x / sigma - 0.5 * (centre / sigma) ** 2
-        near += weight * np.expm1(np.minimum(ratio, 30.0))
-        far = np.logaddexp(far, math.log(weight) + ratio)
-        highest = np.maximum(highest, ratio)
-    return np.where(highest > 30.0, far, np.log1p(near))
+    """ln of a mixture's density over N(0, σ²)'s, at z = σx, rising: with all digits near 0, and without overflow."""
+    centre, weight = np.array(side).T
+    logs, far, result = np.log(weight), centre / sigma, np.empty(x.size)
+    for start in range(0, x.size, _TOGETHER):
+        here = slice(start, start + _TOGETHER)
+        near = counting(np.multiply.outer(x[here][[0, -1]], far) - 0.5 * far**2 + logs)
+        ratio = np.multiply.outer(x[here], far[near]) - 0.5 * far[near] ** 2
+        small = np.expm1(np.minimum(ratio, 30.0)) @ weight[near] - weight[~near].sum()
+        with np.errstate(divide="ignore", invalid="ignore"):  # beside what is taken of `ratio`
+            result[here] = np.where(ratio.max(axis=1) > 30.0, log_sums(ratio + logs[near]), np.log1p(small))
+    return result
 
 
 # Laplace noise -------------------------------------------------------------------------------------------------------

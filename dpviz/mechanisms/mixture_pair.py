@@ -123,19 +123,9 @@ class MixturePair(DominatingPair):
         return Cells(mass, gain, mass_error + left * mass, gain_error)
 
     def _near(self, low: float, high: float) -> Bools:
-        """Centres that may count at outputs from low to high: at others each centre's part is e^−80 of a nearer one's.
-
-        A part over that of a centre further left rises with the output, so that `low` and `high` decide.
-        """
-        near = np.zeros(self._centre.size, dtype=np.bool_)
-        order = np.arange(self._centre.size)
+        """Centres that count at outputs from low to high."""
         ends = self._ratios(np.clip([low, high], -1e200, 1e200))
-        for part in self._log_weights:
-            (left, right), (first, last) = part + ends, np.argmax(part + ends, axis=1)
-            near |= ((order >= first) | (left > left[first] - _APART)) & (
-                (order <= last) | (right > right[last] - _APART)
-            )
-        return near
+        return np.asarray(counting(self._log_weights[0] + ends) | counting(self._log_weights[1] + ends))
 
     def _tail_cells(self, z: Array, centre: float) -> tuple[Array, Array]:
         """Probabilities of the cells under N(centre, σ²) and what they err by at most."""
@@ -283,6 +273,20 @@ def _quantile(pair: MixturePair, tail: float) -> float:
         else:
             high = middle
     return high
+
+
+def counting(ends: Array) -> Bools:
+    """Which parts of a mixture count between two outputs: each other's is e^−80 of one of these, at every output.
+
+    A part over that of a centre further left rises with the output, so that the ends decide.
+
+    Args:
+        ends: ln of the parts by rising centres, at the lower and at the upper output, (2, centres).
+    """
+    (left, right), (first, last), order = ends, np.argmax(ends, axis=1), np.arange(ends.shape[1])
+    from_first = (order >= first) | (left > left[first] - _APART)
+    to_last = (order <= last) | (right > right[last] - _APART)
+    return np.asarray(from_first & to_last)
 
 
 def _log_between(y: float, h: Array) -> Array:
