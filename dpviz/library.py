@@ -31,6 +31,7 @@ from dpviz.accounting.bayesian.solve import solve_bayesian
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.guarantee import Guarantee, guarantee
 from dpviz.accounting.langevin.cost import langevin_epsilon, langevin_noise_multiplier
+from dpviz.accounting.langevin.last_iterate import last_iterate_epsilon
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.langevin.step_sizes import langevin_step_size
 from dpviz.accounting.ledger import Ledger

@@ -98,6 +98,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda first=0.1, **of: dpviz.langevin_epsilon(dpviz.PowerSchedule(first, 1 / 3, 50), **of),
         {**SAMPLER, "first": 0.1, "delta": 1e-5, "friction": 0.5},
     ),
+    "last_iterate_epsilon": (
+        lambda **of: dpviz.last_iterate_epsilon(of.pop("step_size"), **of),
+        {**SAMPLER, "step_size": 0.01, "steps": 50, "delta": 1e-5, "smoothness": 0.25, "diameter": 2.0},
+    ),
     "langevin_noise_multiplier": (dpviz.langevin_noise_multiplier, {**SAMPLER, "step_sizes": 0.1, "friction": 0.5}),
     **{
         f"langevin_step_size {theorem}": (

@@ -60,6 +60,7 @@ CLIP = number("lclip")
 SAMPLER = choice("lalg")
 FRICTION = number("lbeta")
 REPLACE = flag("lreplace")
+LAST = flag("llast")
 CONVERSION = choice("lconv")
 
 
@@ -364,11 +365,15 @@ def interval(chain: Chain, marks: Sequence[float], groups: int) -> TightBand:
 
 
 def layout(*more: Field[Any]) -> Layout:
-    """The controls of `Chain`, and one question's own among the steps'."""
+    """The controls of `Chain`, and one question's own: the steps', or of the last model, for experts."""
 
     def groups(get: Reader) -> Groups:
         size = get(SIZE)
         friction = () if get(SAMPLER) == "sgld" else (FRICTION,)
+        rare = more if LAST in more else ()
+        steps = () if rare else more
+        if rare and not get(LAST):
+            rare = (LAST,)
         wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
         batch: tuple[Item, ...] = (BATCH,)
         if get(BATCH) > size:
@@ -376,9 +381,9 @@ def layout(*more: Field[Any]) -> Layout:
             beyond = f"A batch cannot exceed N = {size:.0f}."
             wrong, batch = (Noted(BATCH, beyond, choices={f"√N = {usual}": BATCH.write(usual)}),), ()
         return {
-            "Steps": (*wrong, FIRST, DECAY, STEPS, CLAIM, *more),
+            "Steps": (*wrong, FIRST, DECAY, STEPS, CLAIM, *steps),
             "Data": (SIZE, *batch, CLIP, units.suggested(SIZE, get)),
-            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, IMAGE)),
+            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, *rare, IMAGE)),
         }
 
     return groups

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpviz._arrays import Array
+from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
 from dpviz.charts import look
 from dpviz.charts.marks import Column, Guide, Line
@@ -16,6 +17,7 @@ from dpviz.fields.declared import flag, number
 from dpviz.questions.langevin.chain import (
     EPSILON_AXIS,
     EPSILON_POINTS,
+    LAST,
     Chain,
     ChainFacts,
     about,
@@ -40,11 +42,42 @@ THEOREMS = {
     "wang": ("Wang et al. 2015", look.ORANGE),
 }
 VARIANCE = number("lgam")
+SMOOTHNESS, STRONG, DIAMETER = (number(key) for key in ("lsmooth", "lstrong", "ldiam"))
 ERROR_AXIS = Axis("mean squared error ÷ C, at most", column="mse", log=True, write=four_digits)
 
 
-def cost(facts: ChainFacts) -> LinePlot:
-    """ε of the steps so far by two conversions of Rényi divergences, and the tight interval."""
+@dataclass(frozen=True, eq=False)
+class LastFacts(ChainFacts):
+    """The steps' facts, and what the last model alone costs.
+
+    Attributes:
+        last: ε of it after the chart's numbers of steps, never above that of all; None where nothing is proven.
+        excluded: why not; empty where nobody asked.
+    """
+
+    last: Array | None = None
+    excluded: str = ""
+
+
+def with_last(
+    facts: ChainFacts, *, last_only: bool, smoothness: float, strong_convexity: float, diameter: float
+) -> LastFacts:
+    """The last model's ε for a loss with these constants; no projection at a `diameter` of 0."""
+    chain, last, reason = facts.chain, None, ""
+    if last_only:
+        loss = ConvexLoss(smoothness, strong_convexity, diameter or math.inf)
+        asked = chain.setting, chain.step_size, loss
+        reason = not_covered(*asked, float(chain.steps), chain.delta)
+        if chain.exponent:
+            reason = "Expected a fixed step size: decreasing ones are not worked out."
+        if not reason:
+            last = last_iterate_bound(*asked, marks=step_marks(chain.steps), delta=chain.delta).epsilon
+            last = np.minimum(last, facts.cost["improved"].epsilon)
+    return LastFacts(**vars(facts), last=last, excluded=reason)
+
+
+def cost(facts: LastFacts, **_: object) -> LinePlot:
+    """ε of the steps so far by two conversions of Rényi divergences, the tight interval, and the last model's."""
     chain = facts.chain
     x = step_marks(chain.steps)
     lines = tuple(
@@ -60,6 +93,8 @@ def cost(facts: ChainFacts) -> LinePlot:
         )
         for key in ("classic", "improved")
     )
+    if facts.last is not None:
+        lines += (Line("last", "last model only (convex)", x, facts.last, "last", color=look.BLUE),)
     top = max([*finite(lines), chain.claim])  # ε from 0, so that the claim shows beside what the steps cost
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
     return LinePlot(
@@ -180,9 +215,14 @@ def error_of_epsilon(facts: ChainFacts, *, gradient_variance: float) -> LinePlot
 COST = about(
     "cost",
     cost,
-    *("sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample"),
+    *("sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample", "sglast"),
     along_steps=True,
     more_slow=((steps_alone, earlier_intervals),),
+    extended=with_last,
+    last_only=LAST,
+    smoothness=SMOOTHNESS,
+    strong_convexity=STRONG,
+    diameter=DIAMETER,
 )
 EPSILON = about("epsilon", against_epsilon, "sgfig1", by_epsilon=True)
 SIZE = about("size", against_size, "sgfig2n", rule=RULE)
