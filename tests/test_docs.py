@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, TruncatedPoisson, WithReplacement
 from dpviz.training.data.own.describe import described
 from dpviz.training.data.own.read import read
 
@@ -51,6 +52,23 @@ def test_the_example_gives_the_stated_numbers() -> None:
     assert found["best"] == pytest.approx(0.5505, abs=5e-5)
     assert found["alone"] == pytest.approx(0.7788, abs=5e-5)
     assert found["renyi"].shape == (3,)
+
+
+def test_the_table_of_loaders_has_these_numbers() -> None:
+    """Rounded so that both ends hold."""
+    q, text = 256 / 60_000, (ROOT / "docs" / "using.md").read_text("utf-8")
+    for title, mechanism, steps, digits in (
+        ("Gaussian, add or remove one", SampledGaussian(1.1, q), 3516, 3),
+        ("cut to a largest batch", TruncatedPoisson(1.1, q, 60_000, 320), 3516, 3),
+        ("one random batch an epoch", RandomAllocation(1.1, 234), 15, 3),
+        ("batches of a fixed size", FixedSize(1.1, 60_000, 256), 3516, 2),
+        ("batches drawn with replacement", WithReplacement(1.1, 60_000, 256), 3516, 2),
+    ):
+        low, high = (
+            dpviz.epsilon("tight", mechanism=mechanism, steps=steps, delta=1e-5, bound=bound)
+            for bound in ("lower", "upper")
+        )
+        assert f"{title} | {low - 0.5 * 10**-digits:.{digits}f} to {high + 0.5 * 10**-digits:.{digits}f} |" in text
 
 
 def test_the_readme_is_short() -> None:
