@@ -112,6 +112,7 @@ def test_a_run_claims_what_its_mechanism_costs_at_every_step(way):
     assert told_anew(events) == told(events)
     assert "zero-out" in planned_events(settings, N)[0][0].adjacency.neighbours
     assert "the same batches in every epoch" in assumptions(settings)[0]
+    assert ("Gaussian noise on the sum" in assumptions(settings)[0]) == (way == "independent")
     band = plan(settings, N).tight
     assert band.x.tolist() == [1, 5, 6, 10, 11, 12]
     assert band.upper == pytest.approx([epsilon(way, k) for k in (1, 1, 2, 2, 3, 3)], rel=1e-6)

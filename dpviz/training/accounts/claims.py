@@ -46,7 +46,9 @@ def neighbours(settings: RunSettings) -> str:
 def assumptions(settings: RunSettings) -> tuple[str, ...]:
     """What every claim of a run with these settings rests on."""
     batches = SAMPLERS[settings.sampler].assumption
-    words = f"Neighbours: {neighbours(settings)}; {batches}; Gaussian noise on the sum of clipped gradients."
+    decay, band = settings.noise_decay, settings.noise_band
+    how = f", correlated with λ = {decay:.6g}," if decay else f", correlated within {band} steps," if band > 1 else ""
+    words = f"Neighbours: {neighbours(settings)}; {batches}; Gaussian noise{how} on the sum of clipped gradients."
     return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 
