@@ -21,7 +21,7 @@ from dpviz.training.loop import FreeRun, run
 from dpviz.training.plan import planned_events
 from dpviz.training.samplers import SAMPLERS, InOrder, correlated, steps_of
 from tests.training.small import ABALONE, told, told_anew
-from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch, own_training
+from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch, own_data, own_training
 
 N, BATCH = 3133, 700  # 5 batches to an epoch
 PLAIN = ABALONE.with_(sampler="order", batch_size=BATCH, steps=12, noise_multiplier=9.0, evaluation_every=0)
@@ -186,6 +186,15 @@ def test_a_program_s_training_claims_the_epochs_that_it_began(changed, tmp_path)
     here, there = open_store(tmp_path / "here"), open_store(tmp_path / "there")
     copy = import_json(there, export_json(here, here.runs()[0].id))
     assert claim_of_record(copy, there).epsilon == pytest.approx(whole, rel=1e-9)
+
+
+def test_a_second_training_pays_for_the_whole_plan_of_the_first():
+    data = own_data(seed=77)
+    first, second = (own_training(data=data, sampler="order", noise_decay=0.8) for _ in range(2))
+    next(first)
+    list(second)
+    both = dpviz.epsilon("tight", mechanism=CorrelatedNoise(1.5, 0.8, 10, 2), steps=2, delta=1e-5)
+    assert second.claim.epsilon == pytest.approx(both, rel=1e-9)
 
 
 def test_late_epochs_are_charged_as_one():
