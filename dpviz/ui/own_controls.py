@@ -1,6 +1,7 @@
 """Controls that are more than a field, by the name that a question's layout gives them."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 
@@ -8,11 +9,17 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.questions import kinds, links
+from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.budget.spend import BLOCKS, MOST_BLOCKS, SPEND, Block, lines_of
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
+from dpviz.questions.mechanism import DELTA
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.snippet import LONGEST, read
+from dpviz.questions.papers.translate import translate
+from dpviz.questions.tight_band import interval
 from dpviz.ui import controls, sources, state
 from dpviz.ui.answers import compute
 from dpviz.ui.state import Keys
@@ -89,34 +96,110 @@ def _remove(index: int) -> None:
     state.put(BLOCKS, (*spent[:index], *spent[index + 1 :]))
 
 
-# --- training code that is pasted -------------------------------------------------------------------------------------
+# --- text that is pasted ----------------------------------------------------------------------------------------------
 
 
 def snippet() -> None:
     """A paste of training code, which fills the form of a claim, and what was understood of it."""
+    _paste(
+        Keys.SNIPPET,
+        ("Paste code", "Fill the form", _fill),
+        "privacy_engine.make_private(noise_multiplier=1.1, …)",
+        "Opacus, TensorFlow Privacy or jax_privacy.",
+        "The code says:",
+    )
+
+
+def pasted() -> None:
+    """A paste of another library's settings, history or log, which becomes the blocks that were spent."""
+    _paste(
+        Keys.PASTED,
+        ("Paste settings, a history or a log", "Open as blocks", _open_blocks),
+        "history = [(1.1, 0.0043, 3510)]\ndelta = 1e-5",
+        "accountant.history of Opacus, events of dp_accounting, settings or code of Opacus, TensorFlow Privacy, JAX "
+        "Privacy or the PRV accountant, a log with pairs such as sigma=1.1.",
+        "Read and assumed:",
+    )
+
+
+def _paste(
+    key: str, words: tuple[str, str, Callable[[], None]], placeholder: str, kinds_of_text: str, before: str
+) -> None:
+    """A field for text, a button that reads it, and what was understood; a link last, where there is one."""
+    label, button, act = words
     st.text_area(
-        "Paste code",
-        key=Keys.SNIPPET,
+        label,
+        key=key,
         height=160,
         max_chars=LONGEST,
-        placeholder="privacy_engine.make_private(noise_multiplier=1.1, …)",
-        help="Opacus, TensorFlow Privacy or jax_privacy. It is read for names and numbers, on this machine, and never "
-        "run; it is neither stored nor part of a link.",
+        placeholder=placeholder,
+        help=f"{kinds_of_text} It is read for names and numbers, on this machine, and never run; it is neither stored "
+        "nor part of a link.",
     )
-    st.button("Fill the form", on_click=_fill, icon=":material/input:", width="stretch")
-    sentences, problem = st.session_state.get(Keys.SNIPPET_READ, ((), ""))
+    st.button(button, on_click=act, icon=":material/input:", width="stretch")
+    sentences, problem, link = st.session_state.get(Keys.read_of_paste(key), ((), "", ""))
     if problem:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
     if sentences:
         rows = "".join(f"<br>{escape(sentence)}" for sentence in sentences)
-        st.html(f'<div class="dpviz-note">The code says:{rows}</div>')
+        rows += f'<br><a href="{escape(link)}" target="_self">Open on Compose</a>' * bool(link)
+        st.html(f'<div class="dpviz-note">{before}{rows}</div>')
+
+
+def _open_blocks() -> None:
+    """The pasted steps as the page's blocks, with δ, and the budget that they need; a link for what is no block."""
+    sentences: tuple[str, ...] = ()
+    problem = link = ""
+    try:
+        plan = translate(st.session_state.get(Keys.PASTED) or "")
+        sentences, problem = (*plan.readings, *plan.assumptions), " ".join(plan.gaps)
+        if plan.events:
+            delta = state.get(DELTA) if plan.delta is None else DELTA.check(plan.delta)
+            link = _composed(*plan.events[0], delta) if len(plan.events) == 1 else ""
+            steps = [
+                f"{numbers.steps(count)} {step.step}{'s' * (count > 1)}: {step.text}." for step, count in plan.events
+            ]
+            most = float(interval(plan.events, delta).upper[-1])
+            cost = f"Planned, they satisfy ε ≤ {numbers.epsilon(most, up=True)} at δ = {numbers.delta(delta)}."
+            sentences = (*steps[:MOST_BLOCKS], cost if math.isfinite(most) else "ε exceeds 500.", *sentences)
+            if not all(isinstance(step, SampledGaussian) for step, _ in plan.events):
+                raise ValueError("Blocks are Poisson sampled Gaussian steps, and these are not: nothing was added.")
+            sentences += _spend_all(plan.events, delta)
+    except ValueError as refusal:
+        problem = str(refusal)
+    st.session_state[Keys.read_of_paste(Keys.PASTED)] = (sentences, problem, link)
+
+
+def _spend_all(events: Sequence[Event], delta: float) -> tuple[str, ...]:
+    """Puts these steps in the place of the page's blocks; says a budget that had to be raised.
+
+    Raises:
+        ValueError: a value is outside its range, there are too many blocks, or no budget holds them.
+    """
+    blocks = BLOCKS.accept([(step.noise_multiplier, step.sample_rate, count) for step, count in events])  # type: ignore[attr-defined]
+    values = SPEND.read(state.get) | {"blocks": blocks, "delta": delta, "target_epsilon": TARGET.high}
+    facts = SPEND.asked(values).facts
+    if not all(entry.passed for entry in facts.entries):
+        raise ValueError(f"These steps cost more than ε = {numbers.plain(TARGET.high)}, the largest budget here.")
+    state.put(BLOCKS, blocks)
+    state.put(DELTA, delta)
+    if facts.filled <= state.get(TARGET):
+        return ()
+    state.put(TARGET, TARGET.check(min(numbers.up(facts.filled, 3), TARGET.high)))
+    return (f"The budget was raised to ε = {numbers.plain(state.get(TARGET))}, which these steps fill.",)
+
+
+def _composed(step: Mechanism, count: int, delta: float) -> str:
+    """The link of Compose with these steps."""
+    texts = {**kinds.texts(step), kinds.T[step.step].key: str(count), DELTA.key: DELTA.write(delta)}
+    return f"compose?{links.written(texts.items())}"
 
 
 def _fill() -> None:
     try:
         code = read(st.session_state.get(Keys.SNIPPET) or "")
     except ValueError as problem:
-        st.session_state[Keys.SNIPPET_READ] = ((), str(problem))
+        st.session_state[Keys.read_of_paste(Keys.SNIPPET)] = ((), str(problem), "")
         return
     before = st.session_state.get(Keys.SNIPPET_FILLED, {})
     now = {field.key: field.write(state.get(field)) for field in CHECK.fields}
@@ -126,7 +209,7 @@ def _fill() -> None:
         if field.key in texts:
             state.put(field, field.parse(texts[field.key]))
     st.session_state[Keys.SNIPPET_FILLED] = texts
-    st.session_state[Keys.SNIPPET_READ] = (tuple(code.sentences), "")
+    st.session_state[Keys.read_of_paste(Keys.SNIPPET)] = (tuple(code.sentences), "", "")
 
 
 OWN_CONTROLS: dict[str, Callable[[], None]] = {
@@ -138,4 +221,5 @@ OWN_CONTROLS: dict[str, Callable[[], None]] = {
     "blocks": blocks,
     "ledger": ledger,
     "snippet": snippet,
+    "pasted": pasted,
 }

@@ -37,7 +37,7 @@ class Keys:
     PINS = "pins"
     PRESET = "preset"
     SNIPPET = "snippet"
-    SNIPPET_READ = "snippet.read"
+    PASTED = "pasted"
     SNIPPET_FILLED = "snippet.filled"
     NOTES = "notes_on_link"
     GO = "go_to_page"
@@ -71,6 +71,7 @@ class Keys:
     STORY_SEEN = "story.seen"
 
     worked = _of_page("worked")
+    read_of_paste = _of_page("read")
     group = _of_page("group")
     details = _of_page("details")
     value = _of_field("value")

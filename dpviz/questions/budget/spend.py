@@ -303,6 +303,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
         "Mechanism": units.controls(get),
+        "Paste": (Own("pasted"),),
         "Show": (LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }
 
