@@ -99,51 +99,39 @@ def _remove(index: int) -> None:
 # --- text that is pasted ----------------------------------------------------------------------------------------------
 
 
+NEVER_RUN = "It is read for names and numbers, on this machine, and never run; it is neither stored nor part of a link."
+
+
 def snippet() -> None:
     """A paste of training code, which fills the form of a claim, and what was understood of it."""
-    _paste(
-        Keys.SNIPPET,
-        ("Paste code", "Fill the form", _fill),
-        "privacy_engine.make_private(noise_multiplier=1.1, …)",
-        "Opacus, TensorFlow Privacy or jax_privacy.",
-        "The code says:",
-    )
+    label, example = "Paste code", "privacy_engine.make_private(noise_multiplier=1.1, …)"
+    help = f"Opacus, TensorFlow Privacy or jax_privacy. {NEVER_RUN}"
+    st.text_area(label, key=Keys.SNIPPET, height=160, max_chars=LONGEST, placeholder=example, help=help)
+    st.button("Fill the form", on_click=_fill, icon=":material/input:", width="stretch")
+    _understood(Keys.SNIPPET)
 
 
 def pasted() -> None:
     """A paste of another library's settings, history or log, which becomes the blocks that were spent."""
-    _paste(
-        Keys.PASTED,
-        ("Paste settings, a history or a log", "Open as blocks", _open_blocks),
-        "history = [(1.1, 0.0043, 3510)]\ndelta = 1e-5",
-        "accountant.history of Opacus, events of dp_accounting, settings or code of Opacus, TensorFlow Privacy, JAX "
-        "Privacy or the PRV accountant, a log with pairs such as sigma=1.1.",
-        "Read and assumed:",
+    label, example = "Paste settings, a history or a log", "history = [(1.1, 0.0043, 3510)]\ndelta = 1e-5"
+    help = (
+        "An accountant's history of Opacus, events of dp_accounting, settings or code of Opacus, TensorFlow Privacy, "
+        f"JAX Privacy or the PRV accountant, or a log with pairs such as sigma=1.1. {NEVER_RUN}"
     )
+    st.text_area(label, key=Keys.PASTED, height=160, max_chars=LONGEST, placeholder=example, help=help)
+    st.button("Open as blocks", on_click=_open_blocks, icon=":material/input:", width="stretch")
+    _understood(Keys.PASTED)
 
 
-def _paste(
-    key: str, words: tuple[str, str, Callable[[], None]], placeholder: str, kinds_of_text: str, before: str
-) -> None:
-    """A field for text, a button that reads it, and what was understood; a link last, where there is one."""
-    label, button, act = words
-    st.text_area(
-        label,
-        key=key,
-        height=160,
-        max_chars=LONGEST,
-        placeholder=placeholder,
-        help=f"{kinds_of_text} It is read for names and numbers, on this machine, and never run; it is neither stored "
-        "nor part of a link.",
-    )
-    st.button(button, on_click=act, icon=":material/input:", width="stretch")
+def _understood(key: str) -> None:
+    """What was read of a paste, and a link where there is one."""
     sentences, problem, link = st.session_state.get(Keys.read_of_paste(key), ((), "", ""))
     if problem:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
     if sentences:
         rows = "".join(f"<br>{escape(sentence)}" for sentence in sentences)
         rows += f'<br><a href="{escape(link)}" target="_self">Open on Compose</a>' * bool(link)
-        st.html(f'<div class="dpviz-note">{before}{rows}</div>')
+        st.html(f'<div class="dpviz-note">The text says:{rows}</div>')
 
 
 def _open_blocks() -> None:
