@@ -80,8 +80,9 @@ def test_the_answer_for_the_best_of_several_runs_keeps_the_target(key, unknown, 
     ]
     assert tuned[0] <= 2.5 < tuned[1]
     facts = answer.facts
-    sentence = f"The best of 10 runs on average keeps ε ≤ 2.5 with {facts.symbol} = {facts.tuned_text}, if"
-    assert sentence in texts(answer)
+    sentence = f"For the best of 10 runs on average: <b>{facts.symbol} = {facts.tuned_text}</b>."
+    assert sentence in (ALONG_NOISE if key == "noise" else SOLVE).headline(answer)
+    assert f"drawn at random ({facts.laws[law]}, mean 10)" in " ".join(texts(answer).split())
 
 
 def test_a_search_without_a_bound_says_so():
