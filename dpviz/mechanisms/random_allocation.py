@@ -36,6 +36,7 @@ _MOST_BATCHES = 100_000
 _LEAST_NOISE = 0.04  # σ below which ratios overflow
 _CELL = 0.02  # first h, in standard deviations of ln Y
 _LEAST_CELL = 1e-5  # h below which rounding would count
+_SHARE = 0.03  # of the spread of a sum's logarithm that h may be
 _TAIL = 9.75  # deviations of ln Y beyond which nothing is told apart
 _NEGLIGIBLE = 1e-22  # probability of an end that is cut off, to the side that the bound allows
 
@@ -147,6 +148,13 @@ class _Sum:
     @property
     def size(self) -> int:
         return int(self.parts.shape[1])
+
+    def spread(self) -> float:
+        """The lesser standard deviation of the logarithm, under Q and under P: it steers, it proves nothing."""
+        index = np.arange(self.size)
+        each = (self.parts[0], self.parts[0] * self.points() if self.upper else self.parts[1])
+        means = ((mass / mass.sum(), index) for mass in each)
+        return self.h * min(math.sqrt(max(float(m @ i**2) - float(m @ i) ** 2, 0.0)) for m, i in means)
 
     def points(self) -> Array:
         """The grid (n,)."""
@@ -283,13 +291,16 @@ def _pair(sigma: float, batches: int, *, upper: bool) -> DiscretePair:
     for bit in range(batches.bit_length()):
         if bit:
             power = power + power
-            power = power.finer() if bit % 2 == 0 else power
+            while power.h > _SHARE * power.spread():
+                power = power.finer()
         if batches >> bit & 1:
             total = power if total is None else total + power
     assert total is not None
     here = total.parts[0] > 0.0
     means = total.points() if total.upper else total.parts[1] / np.where(here, total.parts[0], 1.0)
-    near = 2 ** (batches.bit_length() // 2 + 1) + 1  # cells of the last grid in which a first cell's neighbours lie
+    near = (
+        2 * round(_one(sigma, upper=upper).h / total.h) + 1
+    )  # cells of the last grid in which a first cell's neighbours lie
     error = total.doubt * maximum_filter1d(total.parts[0], near)
     order = np.argsort(means[here], kind="stable")
     losses, mass, error = (each[here][order] for each in (np.log(np.where(here, means, 1.0)), total.parts[0], error))
