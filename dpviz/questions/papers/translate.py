@@ -15,49 +15,31 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from dpviz.accounting.pld.accountant import Tight
+from dpviz import library as dpviz
 from dpviz.fields.expression import steps_of
-from dpviz.fields.field import Number
-from dpviz.mechanisms import (
-    Event,
-    FixedPartition,
-    FixedSize,
-    Laplace,
-    Mechanism,
-    ReplaceOneGaussian,
-    SampledGaussian,
-    Shuffled,
-    TruncatedPoisson,
-    WithReplacement,
-    merge_events,
-)
+from dpviz.mechanisms import Event, Mechanism, merge_events
 from dpviz.questions.mechanism import DELTA, SIZE
+from dpviz.questions.papers import snippet
 from dpviz.questions.papers.bindings import Bindings, name_of
 from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
-from dpviz.questions.papers.snippet import (
-    FIELDS,
-    NAMES,
-    WORDS,
-    all_readings,
-    lines_text,
-    neighbours,
-    python,
-    sampler,
-    single,
-)
+from dpviz.questions.papers.snippet import WORDS, lines_text, single
 from dpviz.questions.papers.trainings import Trainings
 
 MOST_STEPS = 2**53
 ALIASES = {"T": "steps", "C": "max_grad_norm", "ε": "epsilon"}
-ASK, ASSUMED = WORDS["ask"], WORDS["assumed"]
+ASK, ASSUMED, LABELS = WORDS["ask"], WORDS["assumed"], WORDS["names_of"]
 # Numbers with a type around them, as arrays print them; the list of a history; a name and a number in a line of a log.
 TYPED = re.compile(r"\b(?:(?:np|numpy)\.\w+|tensor)\(\s*([-+.\w]+)\s*\)")
 HISTORY = re.compile(r"\[\s*(?:[\[(][^\[\]()]*[\])][\s,]*)+\]")
 WORD = r"[^\W\d][\w.-]*"
-PAIR = re.compile(rf"(?<![\w.-])((?:{WORD} ){{0,2}}{WORD})['\"]? ?[=: ] ?([-+]?\.?\d[\w.,+-]*|[Tt]rue|[Ff]alse)(.?)")
+PAIR = re.compile(
+    rf"(?<![\w.-])((?:{WORD} ){{0,2}}{WORD})['\"]? ?[=: ] ?([-+]?\.?\d[\w.,+-]*|[Tt]rue|[Ff]alse)"
+    r"( ?[/%*^×±+]|\(| \d| (?:x|of) \d)?"  # what follows, where the value is then not all that is meant
+)
 OPTION = re.compile(r"^-+(?=[^\W\d])")  # what a command writes before a name
-NUMBER = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?(?=\.?\d)(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][-+]?\d+)?")
 CODE = re.compile(r"(?m)^[ \t]*(?:(?:async |for|while|def|class|with|if)\b.*:(?:\s|$)|import |from .* import )")
 SWITCHES = re.compile("poisson_sampling|shuffle|drop_last")
 ACCUMULATION = re.compile(r"\w*accum\w*steps?|\w*accum\w*iters?|\w*acc_steps")
@@ -66,20 +48,22 @@ MICROBATCHES = re.compile(r"num_micro_?batches")
 UNREAD = "unread"  # what stands for a value that is no plain number
 PROGRAM = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.For, ast.While, ast.If, ast.With,
            ast.Import, ast.ImportFrom, ast.Try, ast.comprehension)  # fmt: skip
-# The parameters of dp_accounting's events, in their order.
-EVENTS = {
-    "gaussiandpevent": ("noise_multiplier",),
-    "laplacedpevent": ("noise_multiplier",),
-    "poissonsampleddpevent": ("sampling_probability", "event"),
-    "sampledwithoutreplacementdpevent": ("source_dataset_size", "sample_size", "event"),
-    "sampledwithreplacementdpevent": ("source_dataset_size", "sample_size", "event"),
+# dp_accounting's events → their numbers, in order, and the mechanism; `SAMPLED` ones hold an event behind them.
+EVENTS: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
+    "gaussiandpevent": (("noise_multiplier",), dpviz.SampledGaussian),
+    "laplacedpevent": (("noise_multiplier",), dpviz.Laplace),
     "truncatedsubsampledgaussiandpevent": (
-        "dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier",
+        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
+        lambda size, rate, largest, sigma: dpviz.TruncatedPoisson(sigma, rate, int(size), int(largest)),
     ),
-    "selfcomposeddpevent": ("event", "count"),
-    "composeddpevent": ("events",),
-    "noopdpevent": (),
-}  # fmt: skip
+}
+SAMPLED: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
+    "poissonsampleddpevent": (("sampling_probability",), lambda step, rate: replace(step, sample_rate=rate)),
+    "sampledwithoutreplacementdpevent": (
+        ("source_dataset_size", "sample_size"),
+        lambda step, size, batch: dpviz.FixedSize(step.noise_multiplier, size, batch),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +95,7 @@ class Translation:
         gaps = [*self.gaps, *([ASK["delta"]] if target is None else [])]
         if gaps or target is None:
             raise ValueError(f"There is no ε yet. {' '.join(gaps)}")
-        return float(Tight(bound).of_events(self.events, target).epsilon)
+        return float(dpviz.accountant("tight", bound=bound).of_events(self.events, target).epsilon)
 
 
 def translate(text: str) -> Translation:
@@ -123,11 +107,11 @@ def translate(text: str) -> Translation:
     Raises:
         ValueError: it is too long, says nothing of a private training, or holds what has no translation.
     """
-    cleaned = TYPED.sub(r"\1", python(text))
+    cleaned = TYPED.sub(r"\1", snippet.python(text))
     try:
         bindings, program = _parsed(cleaned)
         settings = _Settings(bindings, program=program)
-        kind, events = ("", []) if program else _Events(bindings).all()
+        kind, events = ("", []) if program else _events(bindings)
         return settings.around(kind, events) if kind else settings.plan()
     except (RecursionError, MemoryError):
         raise ValueError("This text is nested too deeply to be read: paste only the settings.") from None
@@ -185,7 +169,9 @@ def _name(words: list[str]) -> str:
     """The longest name at the end of these words that is known; empty where none is."""
     for first in range(len(words)):
         name = "_".join(words[first:])
-        if name in ALIASES or any(one.fullmatch(name.lower()) for one in (*NAMES.values(), SWITCHES, ACCUMULATION)):
+        if name in ALIASES or any(
+            one.fullmatch(name.lower()) for one in (*snippet.NAMES.values(), SWITCHES, ACCUMULATION)
+        ):
             return ALIASES.get(name, name)
     return ""
 
@@ -194,102 +180,79 @@ def _plain(value: str, after: str) -> str:
     """A number as Python; what is none, or is followed by more, as a call that is not read."""
     if value.lower() in ("true", "false"):
         return value.capitalize()
-    plain = NUMBER.fullmatch(value) and after not in ("/", "%", "*", "(")
-    return repr(float(value.replace(",", ""))) if plain and any(c.isdigit() for c in value) else f"{UNREAD}()"
+    plain = NUMBER.fullmatch(value) and not after
+    return repr(float(value.replace(",", ""))) if plain else f"{UNREAD}()"
 
 
-class _Events:
-    """What an accountant counted: Opacus's history, or an event of dp_accounting."""
-
-    def __init__(self, bindings: Bindings) -> None:
-        self._bindings = bindings
-
-    def all(self) -> tuple[str, list[Event]]:
-        """ "history" or "events", and the events in their order; empty where the text has none."""
-        calls = self._outermost(lambda node: isinstance(node, ast.Call) and name_of(node).endswith("dpevent"))
-        histories = self._outermost(_is_history)
-        for nodes, problem in ((calls, "events"), (histories, "histories")):
-            if len(nodes) > 1:
-                raise ValueError(ASK[problem].format(count=len(nodes)))
-        events = [event for node in calls for event in self._of_call(node)]
-        events += [self._step(row) for node in histories for row in node.elts]  # type: ignore[attr-defined]
-        released = [event for event in merge_events(events) if event[0].releases]
-        return "events" if calls else "history" if histories else "", released
-
-    def _outermost(self, wanted: Callable[[ast.AST], bool]) -> list[ast.AST]:
-        nodes = {node for node in self._bindings.nodes if wanted(node)}
-        return [node for node in self._bindings.nodes if node in nodes and not nodes & set(self._around(node))]
-
-    def _around(self, node: ast.AST) -> Iterable[ast.AST]:
-        while (node := self._bindings.parents.get(node)) is not None:  # type: ignore[assignment]
-            yield node
-
-    def _step(self, row: ast.expr) -> Event:
-        sigma, rate, count = row.elts  # type: ignore[attr-defined]
-        step = SampledGaussian(self._number(sigma, "noise multiplier"), self._number(rate, "sampling rate"))
-        return step, self._count(count, "steps")
-
-    def _of_call(self, node: ast.AST) -> list[Event]:
-        name = name_of(node)
-        if not isinstance(node, ast.Call) or name not in EVENTS:
-            raise ValueError(f"{_where(node)}: {_short(node)} has no translation.")
-        words = {word.arg: word.value for word in node.keywords} | dict(zip(EVENTS[name], node.args, strict=False))
-        if words.keys() != set(EVENTS[name]) or len(node.args) + len(node.keywords) != len(words):
-            raise ValueError(f"{_where(node)}: Expected {', '.join(EVENTS[name])} in {_short(node)}.")
-        if name == "composeddpevent":
-            parts = getattr(words["events"], "elts", None)
-            if parts is None:
-                raise ValueError(f"{_where(node)}: Expected a list of events, found {_short(words['events'])}.")
-            return [event for part in parts for event in self._of_call(part)]
-        if name == "selfcomposeddpevent":
-            count = self._count(words["count"], "count")
-            return [(step, _whole(times * count, _where(node))) for step, times in self._of_call(words["event"])]
-        return [(step, 1) for step in self._released(name, node, words)]
-
-    def _released(self, name: str, node: ast.Call, words: dict[str | None, ast.expr]) -> list[Mechanism]:
-        """What one event releases."""
-        values = [self._number(words[key], key) for key in EVENTS[name] if key not in ("event", "events")]
-        if name == "truncatedsubsampledgaussiandpevent":
-            size, rate, largest, sigma = values
-            return [TruncatedPoisson(sigma, rate, int(size), int(largest))]
-        if "event" not in words:
-            kinds = {"gaussiandpevent": SampledGaussian, "laplacedpevent": Laplace}
-            return [kinds[name](*values)] if name in kinds else []
-        inner = self._of_call(words["event"])
-        base = inner[0][0] if len(inner) == 1 and inner[0][1] == 1 else None
-        if isinstance(base, SampledGaussian | Laplace) and base.sample_rate == 1.0:
-            if name == "poissonsampleddpevent":
-                return [replace(base, sample_rate=values[0])]
-            if isinstance(base, SampledGaussian):
-                batches = FixedSize if name == "sampledwithoutreplacementdpevent" else WithReplacement
-                return [batches(base.noise_multiplier, int(values[0]), int(values[1]))]
-        raise ValueError(f"{_where(node)}: {_short(node)} has no translation: it samples more than one release.")
-
-    def _number(self, node: ast.expr, name: str) -> float:
-        values = {reading.value for reading in self._bindings.evaluate(node)}
-        value = next(iter(values)) if len(values) == 1 else None
-        if value is None or isinstance(value, bool):
-            raise ValueError(f"{_where(node)}: {name} = {_short(node)} is no number that can be read.")
-        return value
-
-    def _count(self, node: ast.expr, name: str) -> int:
-        return _whole(self._number(node, name), _where(node))
+def _events(bindings: Bindings) -> tuple[str, list[Event]]:
+    """ "history" or "events", and what an accountant counted, in its order; empty where the text has none."""
+    roots = list(_roots(bindings.nodes[0]))
+    if len(roots) > 1:
+        raise ValueError(ASK["several"].format(count=len(roots)))
+    if not roots:
+        return "", []
+    kind = "events" if isinstance(roots[0], ast.Call) else "history"
+    events = _of_call(bindings, roots[0]) if kind == "events" else [_row(bindings, row) for row in roots[0].elts]
+    return kind, [event for event in merge_events(events) if event[0].releases]
 
 
-def _is_history(node: ast.AST) -> bool:
-    """Whether it is a list of rows of three values."""
+def _roots(node: ast.AST) -> Iterable[Any]:
+    """The outermost events, and lists of rows of three values."""
     rows = node.elts if isinstance(node, ast.List | ast.Tuple) else []
-    return bool(rows) and all(isinstance(row, ast.List | ast.Tuple) and len(row.elts) == 3 for row in rows)
+    history = bool(rows) and all(isinstance(row, ast.List | ast.Tuple) and len(row.elts) == 3 for row in rows)
+    if history or (isinstance(node, ast.Call) and name_of(node).endswith("dpevent")):
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _roots(child)
 
 
-def _whole(count: float, where: str) -> int:
+def _row(bindings: Bindings, row: Any) -> Event:
+    sigma, rate, count = row.elts
+    step = dpviz.SampledGaussian(_number(bindings, sigma, "noise multiplier"), _number(bindings, rate, "sampling rate"))
+    return step, _whole(_number(bindings, count, "steps"))
+
+
+def _of_call(bindings: Bindings, node: ast.AST) -> list[Event]:
+    """The steps of an event of dp_accounting."""
+    name = name_of(node)
+    behind = {"selfcomposeddpevent": ("event", "count"), "composeddpevent": ("events",), "noopdpevent": ()}.get(name)
+    numbers, make = (EVENTS | SAMPLED).get(name, ((), None))
+    if not isinstance(node, ast.Call) or (behind is None and make is None):
+        raise ValueError(f"{_short(node)} has no translation.")
+    names = behind if behind is not None else (*numbers, "event") if name in SAMPLED else numbers
+    words = {word.arg: word.value for word in node.keywords} | dict(zip(names, node.args, strict=False))
+    if words.keys() != set(names) or len(node.args) + len(node.keywords) != len(words):
+        raise ValueError(f"Expected {', '.join(names)} in {_short(node)}.")
+    if "events" in words:
+        if not isinstance(parts := words["events"], ast.List | ast.Tuple):
+            raise ValueError(f"Expected a list of events, found {_short(parts)}.")
+        return [event for part in parts.elts for event in _of_call(bindings, part)]
+    inner = _of_call(bindings, words["event"]) if "event" in words else []
+    if "count" in words:
+        count = _whole(_number(bindings, words["count"], "count"))
+        return [(step, _whole(times * count)) for step, times in inner]
+    if make is None:
+        return []
+    if name in SAMPLED and [(type(step), times, getattr(step, "sample_rate", 0.0)) for step, times in inner] != [
+        (dpviz.SampledGaussian, 1, 1.0)
+    ]:
+        raise ValueError(f"{_short(node)} has no translation: it does not sample one release of Gaussian noise.")
+    return [(make(*(step for step, _ in inner), *(_number(bindings, words[key], key) for key in numbers)), 1)]
+
+
+def _number(bindings: Bindings, node: ast.expr, name: str) -> float:
+    values = {reading.value for reading in bindings.evaluate(node)}
+    value = next(iter(values)) if len(values) == 1 else None
+    if value is None or isinstance(value, bool):
+        raise ValueError(f"{name} = {_short(node)} is no number that can be read.")
+    return value
+
+
+def _whole(count: float) -> int:
     if not (1 <= count < MOST_STEPS and count == int(count)):
-        raise ValueError(f"{where}: Expected a whole number of steps from 1 to 9e15, found {count:.12g}.")
+        raise ValueError(f"Expected a whole number of steps from 1 to 9e15, found {count:.12g}.")
     return int(count)
-
-
-def _where(node: ast.AST) -> str:
-    return f"line {getattr(node, 'lineno', 1)}"
 
 
 def _short(node: ast.AST) -> str:
@@ -302,7 +265,7 @@ class _Settings:
 
     def __init__(self, bindings: Bindings, *, program: bool) -> None:
         self._bindings, self._trainings = bindings, Trainings(bindings)
-        self._given = all_readings(bindings, self._trainings)
+        self._given = snippet.all_readings(bindings, self._trainings)
         for key, names in (("accumulation", ACCUMULATION), ("microbatches", MICROBATCHES)):
             self._given[key] = [r for name in bindings if names.fullmatch(name) for r in bindings.readings(name)]
         self._readings: list[str] = []
@@ -314,13 +277,13 @@ class _Settings:
         if not events:
             raise ValueError("These events release nothing.")
         self._assumptions = []
-        batches = sampler(self._bindings)
+        batches = snippet.sampler(self._bindings)
         if not batches.values or batches.unread or kind == "events":
             self._assume(kind)
-        if any(isinstance(step, FixedSize | WithReplacement) for step, _ in events):
+        if any(isinstance(step, dpviz.FixedSize) for step, _ in events):
             self._assume("fixed")
         order = next((chosen for chosen in batches.values if chosen != "poisson"), "")
-        gaussian = [(step, count) for step, count in events if isinstance(step, SampledGaussian)]
+        gaussian = [(step, count) for step, count in events if isinstance(step, dpviz.SampledGaussian)]
         if order and len(gaussian) < len(events):
             self._gaps.append(ASK["sampler"])
         elif order:
@@ -335,25 +298,28 @@ class _Settings:
         sigma = self._needed(NOISE.key, larger=False)
         chosen, replaced = self._sampler()
         share = self._accumulated()
-        rate, whole_epoch = self._rate(share, poisson_loader=chosen == "poisson")
+        rates = self._rate(share, poisson=chosen == "poisson")
         steps, epochs = self._number("steps"), self._number(EPOCHS.key)
         if not self._given["steps"] and not self._given[EPOCHS.key]:
             self._gaps.append(ASK["steps"])
-        if self._gaps or sigma is None or rate is None or whole_epoch is None:
+        if self._gaps or sigma is None or rates is None:
             return self._made([])
-        longest = steps_of(epochs or 0.0, whole_epoch)
+        rate, epoch = rates
+        if not 0.0 < rate <= 1.0:
+            raise ValueError(f"Expected a sampling rate q above 0, at most 1, found {rate:.12g}.")
+        longest = steps_of(epochs or 0.0, epoch)
         if steps and epochs and steps != longest:
             self._assume("longer", steps=f"{max(steps, longest):.0f}")
-        count = _whole(max(math.ceil(steps or 0.0), longest), "steps")
+        count = _whole(max(math.ceil(steps or 0.0), longest))
         if chosen == "poisson":
-            return self._made([((ReplaceOneGaussian if replaced else SampledGaussian)(sigma, rate), count)])
+            return self._made([((dpviz.ReplaceOneGaussian if replaced else dpviz.SampledGaussian)(sigma, rate), count)])
         return self._made([self._passes(chosen, sigma, rate, max(steps or 0.0, (epochs or 0.0) / rate))])
 
     def _passes(self, order: str, sigma: float, rate: float, steps: float) -> Event:
         """Epochs over shuffled batches, or over the same ones."""
         self._assume("shuffled")
         epochs, batches = (math.ceil(float(f"{exact:.12g}")) for exact in (steps * rate, 1.0 / rate))
-        return (Shuffled(sigma, batches) if order == "shuffled" else FixedPartition(sigma)), max(1, epochs)
+        return (dpviz.Shuffled(sigma, batches) if order == "shuffled" else dpviz.FixedPartition(sigma)), max(1, epochs)
 
     def _structure(self) -> None:
         """What a program does more than once, and what has no translation."""
@@ -370,7 +336,7 @@ class _Settings:
 
     def _sampler(self) -> tuple[str, bool]:
         """How batches are made, and whether an example is replaced."""
-        batches, relation = sampler(self._bindings), neighbours(self._bindings)
+        batches, relation = snippet.sampler(self._bindings), snippet.neighbours(self._bindings)
         chosen = next(iter(batches.values), "poisson")
         if len(batches.values) > 1 or batches.unread:
             self._gaps.append(ASK["sampler"])
@@ -402,37 +368,33 @@ class _Settings:
             self._assume("accumulation", count=f"{share:.0f}")
         return share or 1.0
 
-    def _rate(self, share: float, *, poisson_loader: bool) -> tuple[float | None, float | None]:
-        """q of a noisy step, and 1 ÷ the steps of an epoch; not below, and not above the truth."""
-        if self._given["rate"]:
+    def _rate(self, share: float, *, poisson: bool) -> tuple[float, float] | None:
+        """q of a noisy step, not below the truth, and 1 ÷ the steps of an epoch, not above it; None if not settled."""
+        has_rate, batch_given = bool(self._given["rate"]), single(self._given[BATCH.key])
+        size_given = single(self._given[SIZE.key])
+        if has_rate:
             rate = self._number("rate")
-            if rate is not None and any(reading.value is None for reading in self._given[BATCH.key]):
-                unread = sorted({r.line for r in self._given[BATCH.key] if r.value is None})
-                self._assume("batch", lines=lines_text(unread))
-            rates = None if rate is None else min(1.0, rate * share) if rate <= 1.0 else rate
-            return self._checked(rates), rates
+            if self._given[BATCH.key] and batch_given is None:
+                self._assume("batch", lines=lines_text(sorted({reading.line for reading in self._given[BATCH.key]})))
+            others = batch_given / size_given if batch_given and size_given else 0.0
+            if rate is not None and others > rate * (1.0 + 1e-9):
+                self._assume("larger", rate=f"{others:.6g}")
+            settled = None if rate is None else share * max(rate, others)
+            return None if settled is None else (settled, settled)
         batch = self._needed(BATCH.key)
         size = self._needed(SIZE.key, larger=False) if self._given[BATCH.key] else None
-        if batch is None or size is None:
-            return None, None
-        if not 0.0 < batch * share <= size:
-            raise ValueError(f"Expected a batch from 1 to N = {size:.12g}, found {batch * share:.12g}.")
+        if batch is None or size is None or not size > 0.0:
+            return None
         rate = batch * share / size
-        opacus = any(name.startswith("make_private") for name in self._bindings.calls)
-        if not (opacus and poisson_loader):
+        if not (
+            poisson and 0.0 < rate <= 1.0 and any(name.startswith("make_private") for name in self._bindings.calls)
+        ):
             return rate, rate
         dropped = {reading.value for reading in self._bindings.readings("drop_last")}
-        batches = size / (batch * share)
-        fewest = math.floor(batches) if dropped - {False} else math.ceil(batches)
-        most = math.floor(batches) if dropped == {True} else math.ceil(batches)
+        fewest = (math.floor if dropped - {False} else math.ceil)(1.0 / rate)
+        most = (math.floor if dropped == {True} else math.ceil)(1.0 / rate)
         self._assume("opacus", batches=f"{fewest}" if fewest == most else f"{fewest} or {most}")
         return 1.0 / fewest, 1.0 / most
-
-    @staticmethod
-    def _checked(rate: float | None) -> float | None:
-        if rate is not None and not 0.0 < rate <= 1.0:
-            raise ValueError(f"Expected a sampling rate q above 0, at most 1, found {rate:.12g}.")
-        return rate
 
     def _needed(self, key: str, *, larger: bool = True) -> float | None:
         if not self._given[key]:
@@ -447,15 +409,13 @@ class _Settings:
             usable = value is not None and not isinstance(value, bool)
             lines.setdefault(f"{value:.12g}" if usable else "", []).append(line)
         unread = lines.pop("", [])
-        field = FIELDS.get(key)
-        label = WORDS["names_of"].get(key) or (field.symbol if isinstance(field, Number) and field.symbol else key)
         texts = [f"{text} ({lines_text(sorted(set(where)))})" for text, where in lines.items()]
         if len(lines) == 1 and not unread:
-            self._readings.append(f"{label} = {texts[0]}")
+            self._readings.append(f"{LABELS[key]} = {texts[0]}")
             return (max if larger else min)(float(value) for value, _ in readings if value is not None)
         if readings:
             texts += [f"{lines_text(sorted(set(unread)))} not read"] if unread else []
-            (self._gaps if open_to is None else open_to).append(f"{label}: {', '.join(texts)}. {ASK['conflict']}")
+            (self._gaps if open_to is None else open_to).append(f"{LABELS[key]}: {', '.join(texts)}. {ASK['conflict']}")
         return None
 
     def _assume(self, key: str, **values: str) -> None:
