@@ -4,7 +4,7 @@ Not from `dpviz` itself: its `ask` imports the questions. A name that is importe
 """
 
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, IndividualFilter, individual_steps
-from dpviz.accounting.adaptive.fully_adaptive import fully_adaptive_spent, fully_adaptive_steps
+from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter, fully_adaptive_spent, fully_adaptive_steps
 from dpviz.accounting.adaptive.odometer import Odometer, odometer_epsilon
 from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy

@@ -1,5 +1,6 @@
 """Steps chosen as one goes: ledger, filters and odometers are exact at their boundaries and keep their promise."""
 
+import copy
 import math
 from typing import Any
 
@@ -19,7 +20,7 @@ from dpviz.accounting.adaptive.filter import (
     one_order_filter,
     planned_epsilon,
 )
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer, fully_adaptive_spent
+from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter, MixtureOdometer, fully_adaptive_spent
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS, VARIANTS, OdometerAccountant
 from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer, rogers_odometer_epsilon, rogers_spent
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
@@ -488,3 +489,33 @@ def test_fully_adaptive_steps(sigma: float, rate: float, most: int) -> None:
             for t in (most, most + 1)
         ]
         assert spent[0] <= 1.0 < spent[1]
+
+
+def test_the_fully_adaptive_filter_refuses_and_keeps_its_promise_whatever_is_chosen() -> None:
+    """Randomised response whose ε follows the losses, exactly: all paths of eight steps, both ways to be refused."""
+    epsilon, delta = 3.0, 1e-2
+    laws = [(FullyAdaptiveFilter(target_epsilon=epsilon, delta=delta, share=0.1), 0.0, 1.0)]
+    for _ in range(8):
+        after = []
+        for budget, loss, chance in laws:
+            step = 0.6 if loss > 0.0 else 0.2
+            if not budget.allows(epsilon=step):
+                with pytest.raises(BudgetExceeded, match="Nothing was spent"):
+                    budget.spend(epsilon=step)
+                after.append((budget, loss, chance))
+                continue
+            for sign in (1.0, -1.0):
+                branch = copy.copy(budget)
+                branch.spend(epsilon=step)
+                after.append((branch, loss + sign * step, chance / (1 + math.exp(-sign * step))))
+        laws = after
+    assert sum(chance for *_, chance in laws) == pytest.approx(1.0)
+    assert max(loss for _, loss, _ in laws) > 0.0
+    assert sum(chance * max(-math.expm1(epsilon - loss), 0.0) for _, loss, chance in laws) <= delta
+    most = max(budget.squares for budget, *_ in laws)  # the next step of 0.6 would be too much
+    assert fully_adaptive_spent(squares=most, delta=0.009) <= epsilon
+    assert fully_adaptive_spent(squares=most + 0.36, delta=0.009) > epsilon
+    budget = FullyAdaptiveFilter(target_epsilon=epsilon, delta=delta)
+    budget.spend(epsilon=0.1, delta=0.004)
+    assert not budget.allows(epsilon=0.1, delta=0.0011)
+    assert budget.allows(epsilon=0.1, delta=0.0009)

@@ -17,6 +17,7 @@ from dpviz.accounting.langevin.last_iterate import (
     LAST_ORDERS,
     ConvexLoss,
     _divergences,
+    _shifted,
     last_iterate_bound,
     not_covered,
 )
@@ -72,6 +73,27 @@ def test_above_the_exact_divergence_of_sampled_steps(shrink: float, steps: int, 
         exact = max(divergence(law, without, alpha), divergence(without, law, alpha))
         assert exact * (1 - 1e-6) <= r[alpha]
         assert r[alpha] <= 2.5 * exact, "and not far above"
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("sigma", [0.8, 3.0])
+@pytest.mark.parametrize("rate", [0.01, 0.4, 1.0])
+def test_one_step_that_also_hides_a_shift(shift: float, sigma: float, rate: float) -> None:
+    """The formula against the laws themselves; the other direction, and shifts that are not parallel, cost less."""
+    x = np.linspace(-30.0, 30.0, 6001)
+    orders = np.array([1.5, 2.0, 3.7, 6.0])
+
+    def law(mean: float) -> np.ndarray:
+        density = np.exp(-0.5 * (x - mean / sigma) ** 2)
+        return np.asarray(density / density.sum())
+
+    p, q = rate * law(shift + 1.0) + (1 - rate) * law(shift), law(0.0)
+    across = rate * law(1.0) + (1 - rate) * law(0.0)
+    r = _shifted(np.array([[shift]]), sigma, rate, orders)[0]
+    for alpha, bound in zip(orders.tolist(), r.tolist(), strict=True):
+        assert bound == pytest.approx(divergence(p, q, alpha), rel=1e-6, abs=1e-12)
+        assert divergence(q, p, alpha) <= bound * (1 + 1e-6) + 1e-12
+        assert divergence(across, q, alpha) + alpha * shift**2 / (2 * sigma**2) <= bound * (1 + 1e-6) + 1e-12
 
 
 @pytest.mark.parametrize("rate", [0.2, 1.0])
@@ -141,9 +163,11 @@ def test_it_is_never_above_composition_and_stops_growing() -> None:
 def test_batches_too_large_for_the_smoothness_are_paid_with_delta_or_refused() -> None:
     """The chance that a batch has more than 2τ/(ηβ) examples, against the binomial law itself."""
     setting = Langevin(1000, 100, 1.0)
-    for eta in (2.0, 4.0, 5.0, 6.0):
-        loss = ConvexLoss(0.25)
-        tail = 50 * binom.sf(100 * 2 / (eta * 0.25), 1000, 0.1)
+    sizes = np.arange(1001)
+    for eta, m in ((2.0, 0.0), (4.0, 0.0), (4.0, 0.05), (5.0, 0.0), (3.0, 0.1)):
+        loss = ConvexLoss(0.25, m)
+        curved = np.abs(1 - eta * (m + 0.25 * sizes / 100)) > 1 - eta * m + 1e-12
+        tail = 50 * float(binom.pmf(sizes[curved], 1000, 0.1).sum())
         failure = loss.failure(setting, eta, 50)
         assert tail <= failure <= 1e4 * tail + 1e-300
     assert ConvexLoss(0.25).failure(setting, 0.8, 50) == 0.0, "all data fit"

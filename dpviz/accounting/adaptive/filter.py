@@ -86,13 +86,13 @@ class BudgetExceeded(RuntimeError):
     """A step that the filter refused; nothing of it was recorded.
 
     Attributes:
-        mechanism: what was asked for.
+        mechanism: what was asked for, or its ε and δ in words.
         count: how many steps of it.
         fits: how many steps of it the budget still allows.
         target_epsilon: the budget.
     """
 
-    def __init__(self, mechanism: Mechanism, count: int, fits: int, target_epsilon: float) -> None:
+    def __init__(self, mechanism: Mechanism | str, count: int, fits: int, target_epsilon: float) -> None:
         self.mechanism, self.count, self.fits, self.target_epsilon = mechanism, count, fits, target_epsilon
         super().__init__(
             f"Refused: {count} steps of {mechanism} would exceed the budget ε = {target_epsilon:.12g}; "

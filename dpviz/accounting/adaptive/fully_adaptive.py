@@ -34,6 +34,7 @@ from scipy.special import logsumexp
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.rogers import most_steps, step_epsilon
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.additive import AdditiveAccountant
@@ -45,6 +46,8 @@ _NEWTON_STEPS = 40
 @dataclass(frozen=True)
 class MixtureOdometer(AdditiveAccountant):
     """Exact Rényi divergences read through a mixture of supermartingales.
+
+    Live: `Ledger(MixtureOdometer())`, read at one δ that was fixed before the first step.
 
     Attributes:
         order_values: 1 + λ_j, increasing; empty takes MIXTURE_ORDERS.
@@ -115,6 +118,38 @@ class MixtureOdometer(AdditiveAccountant):
         height = logsumexp(self._terms(total, np.broadcast_to(epsilon, shape) * (1.0 - 1e-12)), axis=-1)
         delta = np.maximum(np.exp(np.minimum(-height, 0.0)), np.finfo(np.float64).tiny)
         return np.where(total.max(axis=-1) > 0.0, delta, 0.0)
+
+
+class FullyAdaptiveFilter:
+    """A budget for steps of which only (ε_i, δ_i) is known, each chosen after all that was released before (Theorem 2).
+
+    Attributes:
+        target_epsilon, delta: the promise, which holds for whatever the filter let pass.
+        squares, deltas: Σε_i² and Σδ_i of the steps that passed.
+    """
+
+    def __init__(self, *, target_epsilon: float, delta: float, share: float = 0.5) -> None:
+        """ε ≥ 0, δ in (0, 1), and the `share` of δ in (0, 1) that is δ″, for the steps' own δ_i."""
+        self.target_epsilon, self.delta = _validate.numbers(target_epsilon=target_epsilon, delta=delta)
+        self._steps_delta = self.delta * _validate.scalar("share", _validate.open_probability("share", share))
+        self.squares = self.deltas = 0.0
+
+    def allows(self, *, epsilon: float, delta: float = 0.0) -> bool:
+        """Whether a step that is (ε, δ)-DP fits; one of ρ-zCDP has ε = √(2ρ)."""
+        one = _validate.scalar("epsilon", _validate.epsilon(epsilon))
+        deltas = self.deltas + _validate.scalar("delta", _validate.probability("delta", delta))
+        spent = fully_adaptive_spent(squares=self.squares + one * one, delta=self.delta - self._steps_delta)
+        return bool(spent <= self.target_epsilon) and deltas <= self._steps_delta
+
+    def spend(self, *, epsilon: float, delta: float = 0.0) -> None:
+        """Record one more step.
+
+        Raises:
+            BudgetExceeded: it does not fit; nothing was recorded.
+        """
+        if not self.allows(epsilon=epsilon, delta=delta):
+            raise BudgetExceeded(f"(ε = {epsilon:g}, δ = {delta:g})", 1, 0, self.target_epsilon)
+        self.squares, self.deltas = self.squares + epsilon * epsilon, self.deltas + delta
 
 
 def fully_adaptive_spent(*, squares: ArrayLike, delta: ArrayLike) -> Array:
