@@ -13,7 +13,7 @@ Y = exp((2x − 1)/(2σ²)), x ~ N(0, σ²), and both δ's are expectations of c
 So what is larger in convex order bounds them from above, and what is smaller from below. The law of a sum of Y's is
 kept on a grid of e^{k h}. From above, an atom between two grid points is split between them with its mean kept; from
 below, atoms are put together at their mean. The sum of e^{i h} and e^{(i − d) h} lies ln(1 + e^{−d h})/h cells above
-the first, whatever i is. Doubling reaches t; as sums concentrate, the grid is made finer.
+the first, whatever i is. Doubling reaches t; as a sum concentrates, its grid is made finer.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from dpviz.mechanisms.pair import ULPS, UNIT, DominatingPair, GaussianNoise, Sam
 
 _MOST_BATCHES = 100_000
 _LEAST_NOISE = 0.04  # σ below which ratios overflow
+_MOST_NOISE = 1e6  # σ beyond which a first cell holds all ratios
 _CELL = 0.02  # first h, in standard deviations of ln Y
 _LEAST_CELL = 1e-5  # h below which rounding would count
 _SHARE = 0.03  # of the spread of a sum's logarithm that h may be
@@ -84,8 +85,10 @@ class RandomAllocation(Mechanism):
 
     def pair(self) -> DominatingPair:
         sigma = self.noise_multiplier
-        if self.batches == 1 or (self._upper and sigma < _LEAST_NOISE):  # to know the batch shows more
-            return SampledPair(GaussianNoise(sigma), 1.0)
+        if self.batches == 1 or (self._upper and not _LEAST_NOISE <= sigma <= _MOST_NOISE):
+            return SampledPair(GaussianNoise(sigma), 1.0)  # to know the batch shows more
+        if sigma > _MOST_NOISE:
+            return SampledPair(GaussianNoise(sigma), 1.0 / self.batches)  # to see one batch shows less
         return _pair(max(sigma, _LEAST_NOISE), self.batches, upper=self._upper)  # more noise shows less
 
     @property
@@ -288,19 +291,18 @@ def _normal_cells(edges: Array, mean: float, sigma: float) -> tuple[float, Array
 def _pair(sigma: float, batches: int, *, upper: bool) -> DiscretePair:
     """The pair that dominates, or that is dominated by, one epoch."""
     power, total = _one(sigma, upper=upper), None
+    widest = power.h
     for bit in range(batches.bit_length()):
         if bit:
             power = power + power
-            while power.h > _SHARE * power.spread():
+            while power.h > max(_SHARE * power.spread(), widest * 2.0 ** -(1 + bit // 2)):
                 power = power.finer()
         if batches >> bit & 1:
             total = power if total is None else total + power
     assert total is not None
     here = total.parts[0] > 0.0
     means = total.points() if total.upper else total.parts[1] / np.where(here, total.parts[0], 1.0)
-    near = (
-        2 * round(_one(sigma, upper=upper).h / total.h) + 1
-    )  # cells of the last grid in which a first cell's neighbours lie
+    near = 2 * round(widest / total.h) + 1  # cells of the last grid in which a first cell's neighbours lie
     error = total.doubt * maximum_filter1d(total.parts[0], near)
     order = np.argsort(means[here], kind="stable")
     losses, mass, error = (each[here][order] for each in (np.log(np.where(here, means, 1.0)), total.parts[0], error))

@@ -122,11 +122,13 @@ def test_no_other_accountant_takes_it_in_silence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "batches"), [(0.01, 234), (0.05, 234), (0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000)]
+    ("sigma", "batches"),
+    [(0.01, 234), (0.05, 234), (0.3, 3000), (2e3, 750), (65_553.0, 750), (1e6, 100_000), (1e6, 2), (1e9, 750)],
 )
 def test_little_noise_and_very_much_of_it_have_bounds(sigma: float, batches: int) -> None:
     """Grids do not grow with the noise; who knows the batch sees more."""
-    low, high = epsilon(RandomAllocation(sigma, batches), 10, 1e-8)
-    known, _ = epsilon(RandomAllocation(sigma, 1), 10, 1e-8)
-    assert 0.0 <= low <= min(high, known * (1 + 1e-3)) < math.inf
-    assert high <= known * 1.05 + 1e-6
+    for delta in (1e-8, 1e-20):
+        low, high = epsilon(RandomAllocation(sigma, batches), 10, delta)
+        known, _ = epsilon(RandomAllocation(sigma, 1), 10, delta)
+        assert 0.0 <= low <= min(high, known * (1 + 1e-3)) < math.inf
+        assert high <= known * 1.05 + 1e-6

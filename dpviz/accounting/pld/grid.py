@@ -313,6 +313,8 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
         lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
     bound = min(renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
+    if any(m.least != m for m in active):  # of a pair that shows more than the mechanism
+        lower = min(lower, bound)
     return lower, min(upper, bound) if bound >= lower else upper
 
 
