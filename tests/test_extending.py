@@ -26,6 +26,7 @@ from dpviz.training.models import MODELS, RECORDED, Model
 from dpviz.training.settings import FIELDS, RunSettings
 from tests.contract import checks
 from tests.contract.cases import Case
+from tests.experiments.same import same_settings
 from tests.questions.asking import run_script
 
 DOC = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
@@ -139,5 +140,5 @@ def test_the_experiment_of_the_docs(tmp_path: Path) -> None:
     [clips] = read(source("A recorded experiment", "toml"))
     assert make([clips], jobs=1, parts=tmp_path / "parts", into=tmp_path / "records", say=lambda _: None)
     record = ExperimentRecord.from_text((tmp_path / "records" / "clips.json").read_text(encoding="utf-8"))
-    assert clips.same_settings(record)
+    assert same_settings(clips, record)
     assert record.spread("short", "test_accuracy").mean != record.spread("long", "test_accuracy").mean

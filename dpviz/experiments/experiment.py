@@ -5,16 +5,15 @@ import platform
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from dpviz._extras import extra
 from dpviz._version import __version__
-from dpviz.experiments.record import ExperimentRecord, Trial
+from dpviz.experiments.record import Trial
 from dpviz.training.settings import RunSettings
 
 TRAINED = "dpviz.experiments.trained:train"
-_OF_A_RUN = frozenset(field.name for field in fields(RunSettings))
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 
@@ -76,18 +75,6 @@ class Experiment:
             seconds=round(time.process_time() - began, 1),
             found=measured,
         )
-
-    def same_settings(self, record: ExperimentRecord) -> bool:
-        """Whether the record was made with these arms and seeds; a run's setting that came later has its default."""
-
-        def meant(arms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-            return {
-                arm: RunSettings.from_json(dict(each)) if _OF_A_RUN.issuperset(each) else dict(each)
-                for arm, each in arms.items()
-            }
-
-        trials = sorted((trial.arm, trial.seed) for trial in record.trials)
-        return trials == sorted(self.trials) and meant(record.settings) == meant(self.arms)
 
 
 def training_arm(**changed: Any) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.attack.income_example import binomial_interval
 
 CONFIDENCE = 0.95
-CENTERS = ("median", "mean")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,8 @@ class Comparison(NamedTuple):
         low, high: Welch's confidence interval for the difference of the true means.
         welch_t, welch_df, welch_p: Statistic, degrees of freedom and two-sided p-value of Welch's t-test of equal
             means; NaN where all distances of both samples are alike.
-        levene_w, levene_p: Statistic and p-value of Levene's test of equal variances; NaN as above.
+        levene_w, levene_p: Statistic and p-value of Levene's test of equal variances, deviations taken from the median
+            (Brown & Forsythe 1974: it holds its level for skewed distances too); NaN as above.
     """
 
     train_mean: float
@@ -82,9 +82,7 @@ class Comparison(NamedTuple):
     levene_p: float
 
 
-def compare_distances(
-    train: ArrayLike, test: ArrayLike, *, confidence: float = CONFIDENCE, center: str = "median"
-) -> Comparison:
+def compare_distances(train: ArrayLike, test: ArrayLike, *, confidence: float = CONFIDENCE) -> Comparison:
     """Are distances between training examples distributed as those between test examples?
 
     The tests assume independent distances: disjoint pairs of examples.
@@ -92,15 +90,12 @@ def compare_distances(
     Args:
         train, test: Distances of pairs, shapes (m,) and (n,), each at least 3, finite, >= 0.
         confidence: Of the interval, in (0, 1).
-        center: What deviations are taken from in Levene's test: "median" (Brown & Forsythe 1974, which holds its level
-            for skewed distances too) or "mean" (Levene 1960).
 
     Raises:
         ValueError: for arrays that are none of this.
     """
     first, second = _at_least(_validate.distances(train, "train"), 3), _at_least(_validate.distances(test, "test"), 3)
     share = _validate.number(confidence=confidence)
-    middle = _validate.choice("center", center, CENTERS)
     difference = float(first.mean() - second.mean())
     nothing = np.ptp(first) == 0.0 and np.ptp(second) == 0.0
     interval: tuple[float, ...] = (difference, difference)
@@ -108,7 +103,7 @@ def compare_distances(
     if not nothing:
         welch = stats.ttest_ind(first, second, equal_var=False)
         with np.errstate(divide="ignore", invalid="ignore"):  # deviations that are all alike on both sides: 0/0 or x/0
-            levene = stats.levene(first, second, center="mean" if middle == "mean" else "median")
+            levene = stats.levene(first, second, center="median")
         interval = tuple(welch.confidence_interval(share))
         tests = (welch.statistic, welch.df, welch.pvalue, levene.statistic, levene.pvalue)
     numbers = (first.mean(), second.mean(), first.std(ddof=1), second.std(ddof=1), difference, *interval, *tests)

@@ -7,4 +7,3 @@ FAMILY = choice("cfam", options={key: family.name for key, family in FAMILIES.it
 CLIPPED = choice("con")
 THRESHOLD = number("cthr")
 EXAMPLES = number("cbatch")
-COORDINATES = number("cdim")

@@ -7,7 +7,6 @@ LOG_X = flag("logx")
 LOG_Y = flag("logy")
 AMPLIFICATION = choice("amp")
 CLIP = choice("clip")
-FAILURE_MU = number("gdmu")
 DELTA_MU = number("dmu")
 FAILURE = number("gamma")
 TRIED, LAW = number("tried"), choice("trylaw")  # of the search for settings of which a run is the best

@@ -148,21 +148,12 @@ def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> Non
     base = (st.context.url or "").split("?")[0]
     address = f"{base}{'?' + query if query else ''}"
     st.code(address, language=None, wrap_lines=True)
-    st.download_button(
-        "Download the curves (CSV)",
-        data=lambda: csv(question, answer),
-        file_name=f"dpviz-{question.key}.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
-    st.download_button(
+    page.download("Download the curves (CSV)", f"dpviz-{question.key}.csv", lambda: csv(question, answer))
+    page.download(
         "Download as a page (HTML)",
-        data=_handout(question, address, plot_of),
-        file_name=f"dpviz-{question.key}.html",
-        mime="text/html",
-        on_click="ignore",
-        icon=":material/draft:",
+        f"dpviz-{question.key}.html",
+        _handout(question, address, plot_of),
+        "draft",
         help="One file of at most 5 MB, for the web or an appendix: its chart follows every slider, one at a time, "
         "without a server. What its sliders show is computed first: seconds, for some questions minutes.",
     )

@@ -143,13 +143,7 @@ def _told(number: str) -> None:
     stop = STOPS[int(number) - 1]
     text = stop.text(lambda: joined("home", stop.question, compute(stop.question, _reader(stop))).answer)
     st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{text}")
-    st.button(
-        f"Open in {stop.page.title}",
-        key=f"open.story.{number}",
-        on_click=_go,
-        args=(number,),
-        icon=":material/arrow_forward:",
-    )
+    page.button(f"Open in {stop.page.title}", "arrow_forward", _go, key=f"open.story.{number}", args=(number,))
 
 
 def _reached() -> None:

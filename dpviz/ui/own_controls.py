@@ -20,7 +20,7 @@ from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.snippet import LONGEST, read
 from dpviz.questions.papers.translate import translate
 from dpviz.questions.tight_band import interval
-from dpviz.ui import controls, sources, state
+from dpviz.ui import controls, page, sources, state
 from dpviz.ui.answers import compute
 from dpviz.ui.state import Keys
 from dpviz.ui.train import plan
@@ -70,14 +70,8 @@ def ledger() -> None:
     """The blocks, each with what it cost and a button that takes it out."""
     for index, text in enumerate(lines_of(compute(SPEND, state.get).facts.entries)):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "",
-                key=f"budget.drop.{index}",
-                on_click=partial(_remove, index),
-                icon=":material/close:",
-                help=f"Remove block {index + 1}.",
-                type="tertiary",
-            )
+            drop, words = f"budget.drop.{index}", f"Remove block {index + 1}."
+            page.button("", "close", partial(_remove, index), key=drop, help=words, type="tertiary")
             st.html(f'<div class="dpviz-quiet">{text}</div>')
 
 

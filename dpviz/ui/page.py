@@ -1,10 +1,13 @@
 """What stands on every page and where: its address and look, its two sides, headline and notes, and its side bar."""
 
 import json
+import mimetypes
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from html import escape, unescape
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -122,6 +125,18 @@ def note(text: str, kind: str = "note") -> None:
     st.html(noted(Note(text, kind)))
 
 
+def button(label: str, icon: str, act: Callable[..., Any], *, enabled: bool = True, **more: Any) -> bool:
+    """A button with a Material symbol; `more` are arguments of Streamlit's own."""
+    return st.button(label, icon=f":material/{icon}:", on_click=act, disabled=not enabled, **more)
+
+
+def download(label: str, name: str, make: Callable[[], str | bytes], icon: str = "download", **more: Any) -> None:
+    """A button for the file of this name, which `make` makes when it is pressed."""
+    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    icon = f":material/{icon}:"
+    st.download_button(label, data=make, file_name=name, mime=mime, on_click="ignore", icon=icon, **more)
+
+
 def settings(text: str) -> str:
     """All settings in a line, as HTML, for paper: there the controls are not seen."""
     return f'<p class="dpviz-settings">{escape(text)}</p>'
@@ -204,12 +219,9 @@ def _tools() -> None:
         f"story, in order. At most {MOST_PINS}."
     )
     full = len(history.pins()) >= MOST_PINS
-    for name, icon, act, help, disabled in (
-        ("Pin this state", "push_pin", history.pin_state, pins, full),
-        ("Reset everything", "restart_alt", history.reset, "Reset everything to its default.", False),
-        ("Present", "slideshow", present.begin, present.HELP, False),
-    ):
-        st.button(name, on_click=act, icon=f":material/{icon}:", help=help, disabled=disabled, type="tertiary")
+    button("Pin this state", "push_pin", history.pin_state, enabled=not full, help=pins, type="tertiary")
+    button("Reset everything", "restart_alt", history.reset, help="Reset everything to its default.", type="tertiary")
+    button("Present", "slideshow", present.begin, help=present.HELP, type="tertiary")
 
 
 def _pins() -> None:
@@ -219,12 +231,5 @@ def _pins() -> None:
             st.button(
                 name, key=f"pin.show.{index}", on_click=history.show_pin, args=(pin,), help="Go back to this state."
             )
-            st.button(
-                "",
-                key=f"pin.drop.{index}",
-                on_click=history.unpin,
-                args=(index,),
-                icon=":material/close:",
-                help=f"Unpin {name}.",
-                type="tertiary",
-            )
+            drop = f"pin.drop.{index}"
+            button("", "close", history.unpin, key=drop, args=(index,), help=f"Unpin {name}.", type="tertiary")

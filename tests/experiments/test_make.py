@@ -18,6 +18,7 @@ from dpviz.experiments import make
 from dpviz.experiments.experiment import TRAINED, Experiment, training_arm
 from dpviz.experiments.make import finish, keep, kept
 from dpviz.experiments.record import ExperimentRecord, recorded
+from tests.experiments.same import same_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,7 +51,7 @@ def test_a_record_from_nothing(tmp_path: Path) -> None:
     complete, lines = made(tmp_path, TINY)
     record = ExperimentRecord.from_text(text := (tmp_path / "records" / "tiny.json").read_text())
     assert complete
-    assert TINY.same_settings(record)
+    assert same_settings(TINY, record)
     assert record.of("more")[1] == replace(TINY.run("more", 1), seconds=record.of("more")[1].seconds), "seeds decide"
     assert record.values("more", "test_accuracy").tolist() != record.values("less", "test_accuracy").tolist()
     assert (record.values("more", "epsilon") < record.values("less", "epsilon")).all()
@@ -121,11 +122,11 @@ def test_settings_that_are_the_same() -> None:
     settings = {arm: dict(each) for arm, each in TINY.arms.items()}
     trials = tuple(replace(TINY.run("more", 0), arm=arm, seed=seed) for arm, seed in TINY.trials)
     record = ExperimentRecord(key="tiny", command="make papers", settings=settings, trials=trials)
-    assert TINY.same_settings(record)
-    assert not TINY.same_settings(replace(record, trials=trials[1:]))
+    assert same_settings(TINY, record)
+    assert not same_settings(TINY, replace(record, trials=trials[1:]))
     later = {arm: {name: v for name, v in each.items() if name != "friction"} for arm, each in settings.items()}
-    assert TINY.same_settings(replace(record, settings=later)), "it came later, and has its default"
-    assert not TINY.same_settings(replace(record, settings=settings | {"less": settings["more"]}))
+    assert same_settings(TINY, replace(record, settings=later)), "it came later, and has its default"
+    assert not same_settings(TINY, replace(record, settings=settings | {"less": settings["more"]}))
 
 
 SLOW = """

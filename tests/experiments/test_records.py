@@ -21,6 +21,7 @@ from dpviz.training.data import DATA_SETS
 from dpviz.training.posterior_accuracy import accuracy
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
+from tests.experiments.same import same_settings
 from tests.questions.asking import asked
 
 TRAINING = [key for key, experiment in EXPERIMENTS.items() if experiment.measure == TRAINED]
@@ -35,7 +36,7 @@ def test_every_record_is_of_an_experiment() -> None:
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.key)
 def test_settings_are_those_of_the_table(experiment: Experiment) -> None:
     record = recorded(experiment.key)
-    assert experiment.same_settings(record), f"run: python -m dpviz.experiments {experiment.key}"
+    assert same_settings(experiment, record), f"run: python -m dpviz.experiments {experiment.key}"
     for trial in record.trials:
         assert trial.date > "2026"
         assert trial.seconds >= 0  # rounded: a sample of a posterior that is known takes no tenth of a second

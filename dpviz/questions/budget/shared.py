@@ -67,11 +67,6 @@ def epsilon(value: float, digits: int = 3) -> str:
     return numbers.epsilon(value, digits=digits, up=True)
 
 
-def in_table(value: float) -> str:
-    """The same with a digit more."""
-    return epsilon(value, 4)
-
-
 def budget_range(lines: Sequence[Line], budget: float, log: bool) -> tuple[float, float] | None:
     """A range of ε that shows the budget too; None leaves a log axis to the curves."""
     if log:

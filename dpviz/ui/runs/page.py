@@ -217,14 +217,7 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
             _named(record, right, "Note", record.note, engine.store.annotate)
             with st.container(horizontal=True):
                 for key, label, icon, act, enabled, help in _actions(engine, record):
-                    st.button(
-                        label,
-                        key=f"{key}.{record.id}",
-                        on_click=act,
-                        icon=f":material/{icon}:",
-                        disabled=not enabled,
-                        help=help,
-                    )
+                    page.button(label, icon, act, enabled=enabled, key=f"{key}.{record.id}", help=help)
             watch.files(engine, record)
     if len(differing := _differences(chosen)):
         st.caption("Settings that differ")
@@ -291,7 +284,7 @@ def _undo(engine: Engine) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-caution">{escape(title)} was deleted.</div>')
-        st.button("Undo", key="r.undo", on_click=bring_back, icon=":material/undo:")
+        page.button("Undo", "undo", bring_back, key="r.undo")
 
 
 def _say(text: str, kind: str) -> None:

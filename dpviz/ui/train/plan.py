@@ -83,11 +83,8 @@ def compose() -> None:
     """The same numbers with more accountants."""
     facts: Planned = compute(TRAIN, state.get).facts
     settings = facts.settings
-    if st.button(
-        "Open this plan in Compose",
-        icon=":material/stacked_line_chart:",
-        help="The same numbers with more accountants.",
-    ):
+    icon, help = ":material/stacked_line_chart:", "The same numbers with more accountants."
+    if st.button("Open this plan in Compose", icon=icon, help=help):
         history.apply(
             {
                 "sigma": repr(settings.noise_multiplier),
@@ -114,15 +111,8 @@ def acts(engine: Engine) -> None:
         planned: Planned | None = compute(TRAIN, state.get).facts
     except ValueError:
         planned = None
-    st.button(
-        "Start training",
-        key="t.start",
-        type="primary",
-        width="stretch",
-        icon=":material/play_arrow:",
-        disabled=planned is None,
-        on_click=partial(_start, engine, planned, ticket),
-    )
+    begin, look = partial(_start, engine, planned, ticket), {"type": "primary", "width": "stretch"}
+    page.button("Start training", "play_arrow", begin, enabled=planned is not None, key="t.start", **look)
     # Once: what was refused a while ago may go well now.
     refused = st.session_state.pop(REFUSED, "") or engine.problem
     if refused:

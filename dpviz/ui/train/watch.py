@@ -48,7 +48,7 @@ def show(engine: Engine, run: str) -> None:
     except KeyError:
         page.headline("There is no such run here.")
         page.note(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
-        st.button("Start a new run", type="primary", on_click=state.put, args=(RUN, ""), icon=":material/add:")
+        page.button("Start a new run", "add", _leave, type="primary")
         return
     st.session_state[SEEN] = (record.state, record.desired)
     st.session_state[WHOLE] = True
@@ -135,18 +135,10 @@ def _controls(engine: Engine, record: RunRecord) -> None:
     words = STATE_WORDS[record.state].lower() + (f", {MISMATCH}" if disputes_of(record, engine.store) else "")
     st.html(f'<div><b>{escape(record.title)}</b> <span class="dpviz-quiet">{words}</span></div>')
     with st.container(horizontal=not record.over):
-        for label, icon, act, disabled, help in _actions(engine, record):
-            st.button(
-                label,
-                key=f"t.{label}",
-                type="primary" if act is _leave else "secondary",
-                on_click=_do,
-                args=(act,),
-                icon=f":material/{icon}:",
-                width="stretch" if record.over else "content",
-                disabled=disabled,
-                help=help,
-            )
+        width = "stretch" if record.over else "content"
+        for label, icon, act, enabled, help in _actions(engine, record):
+            kind, done = "primary" if act is _leave else "secondary", partial(_do, act)
+            page.button(label, icon, done, enabled=enabled, key=f"t.{label}", type=kind, width=width, help=help)
     if record.desired in ("stop", "kill") and not record.over:
         st.html('<div class="dpviz-quiet">Stopping …</div>')
     failed = st.session_state.pop(FAILED, "")
@@ -158,27 +150,27 @@ def _controls(engine: Engine, record: RunRecord) -> None:
 
 
 def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Callable[[], object], bool, str | None]]:
-    """Label, icon, what it does, whether it cannot be done now, and what to know of each button."""
+    """Label, icon, what it does, whether it can be done now, and what to know of each button."""
     run = record.id
     if record.over:
         filled, added = "Fills the form with this run's settings.", "the cost of this run is added"
         from_here = f"Fills the form with a run that starts where this one ended; {added}."
-        yield "New run", "add", _leave, False, None
+        yield "New run", "add", _leave, True, None
         again = partial(clone, record)
-        yield "Same settings again", "content_copy", again, not can_be_cloned(record), f"{filled} {CLONED}"
+        yield "Same settings again", "content_copy", again, can_be_cloned(record), f"{filled} {CLONED}"
         if not unfit(record, engine.weights):
-            yield "Go on from its weights", "step_over", partial(_go_on, record), False, from_here
+            yield "Go on from its weights", "step_over", partial(_go_on, record), True, from_here
         return
-    stopping = record.desired in ("stop", "kill")
+    going = record.desired not in ("stop", "kill")
     if record.state == "paused" or record.desired == "pause":
         one = partial(engine.step, run, granted=record.granted)  # a click that is delivered twice is one step
-        yield "Resume", "play_arrow", partial(engine.resume, run), stopping, None
-        yield "One step", "skip_next", one, stopping, "Takes one step and waits."
+        yield "Resume", "play_arrow", partial(engine.resume, run), going, None
+        yield "One step", "skip_next", one, going, "Takes one step and waits."
     else:
-        yield "Pause", "pause", partial(engine.pause, run), stopping or record.state == "queued", None
-    yield "Stop", "stop", partial(engine.stop, run), stopping, "Stops after the current step with complete numbers."
+        yield "Pause", "pause", partial(engine.pause, run), going and record.state != "queued", None
+    yield "Stop", "stop", partial(engine.stop, run), going, "Stops after the current step with complete numbers."
     killed = "Ends its process at once. Recorded data are kept."
-    yield "Hard stop", "dangerous", partial(engine.hard_stop, run), record.desired == "kill", killed
+    yield "Hard stop", "dangerous", partial(engine.hard_stop, run), record.desired != "kill", killed
 
 
 def _do(act: Callable[[], object]) -> None:
@@ -312,21 +304,11 @@ def files(engine: Engine, record: RunRecord) -> None:
         return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
 
     with st.container(horizontal=True):
-        for label, kind, mime, make in (
-            ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
-            ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
-            ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
-            ("Report", "html", "text/html", report),
-            ("Guarantee card", "md", "text/markdown", lambda: card().markdown().encode()),
-            ("Guarantee card (JSON)", "card.json", "application/json", lambda: card().json().encode()),
-            ("Everything", "zip", "application/zip", lambda: bundle(engine.store, record.id)),
+        for label, kind, make in (
+            ("CSV", "csv", lambda: steps_csv(engine.look(record.id)).encode()),
+            ("Parquet", "parquet", lambda: steps_parquet(engine.look(record.id))),
+            ("JSON", "json", lambda: export_json(engine.store, record.id)),
+            ("Report", "html", report),
+            ("Everything", "zip", lambda: bundle(engine.store, record.id)),
         ):
-            st.download_button(
-                label,
-                data=make,
-                file_name=f"{name}.{kind}",
-                mime=mime,
-                on_click="ignore",
-                icon=":material/download:",
-                key=f"file.{kind}.{record.id}",
-            )
+            page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}")
