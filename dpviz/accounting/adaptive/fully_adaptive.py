@@ -14,8 +14,11 @@ Whitehouse, Ramdas, Rogers, Wu 2023 mix over a normal λ, for steps of which onl
 Here λ lies on a geometric grid, and the divergences are those of the steps, sampling included. No doubling
 filters are needed, hence no stairs. The weights are fixed before the first step.
 
-Their filter (Theorem 2) composes (ε_i, δ_i)-DP steps, V = Σε_i²: it lets steps pass while √(2 ln(1/δ′) V) + V/2 ≤ ε and
+Their filter composes (ε_i, δ_i)-DP steps, V = Σε_i²: it lets steps pass while √(2 ln(1/δ′) V) + V/2 ≤ ε and
 Σδ_i ≤ δ″, and promises (ε, δ′ + δ″). A step of ρ_i-zCDP counts as ε_i² = 2ρ_i, δ_i = 0.
+A step is ε_i-DP but for an event of probability δ_i (Kairouz, Oh, Viswanath 2015), and R(1 + λ) ≤ (1 + λ)ε_i²/2 without
+it (Bun & Steinke 2016). By the supermartingale the whole run has R(1 + λ) ≤ (1 + λ)V/2 for the largest V that may pass;
+the classic conversion at its best λ is the formula.
 
 >>> from dpviz.mechanisms import SampledGaussian
 >>> round(float(MixtureOdometer().epsilon_of(SampledGaussian(1.0, 0.01024), steps=980, delta=1e-6).epsilon), 3)
@@ -121,7 +124,7 @@ class MixtureOdometer(AdditiveAccountant):
 
 
 class FullyAdaptiveFilter:
-    """A budget for steps of which only (ε_i, δ_i) is known, each chosen after all that was released before (Theorem 2).
+    """A budget for steps of which only (ε_i, δ_i) is known, each chosen after all that was released before.
 
     Attributes:
         target_epsilon, delta: the promise, which holds for whatever the filter let pass.
@@ -153,7 +156,7 @@ class FullyAdaptiveFilter:
 
 
 def fully_adaptive_spent(*, squares: ArrayLike, delta: ArrayLike) -> Array:
-    """√(2 ln(1/δ′) V) + V/2 of the filter, which passes while this is at most its ε (Theorem 2).
+    """√(2 ln(1/δ′) V) + V/2 of the filter, which passes while this is at most its ε.
 
     Args:
         squares: V = Σε_i² ≥ 0, with 2ρ_i for a step of ρ_i-zCDP.

@@ -1,7 +1,7 @@
 """What the last model alone costs, where the loss is convex: ε stops growing (docs/proofs.md, "The last iterate").
 
-Chourasia, Ye & Shokri 2021 (Theorem 2) bound noisy gradient descent on all data with a strongly convex, smooth loss;
-Altschuler & Talwar 2022 (Theorem 3.1) noisy SGD with a convex, smooth loss on a set of bounded diameter, up to a
+Chourasia, Ye & Shokri 2021 bound noisy gradient descent on all data with a strongly convex, smooth loss;
+Altschuler & Talwar 2022 noisy SGD with a convex, smooth loss on a set of bounded diameter, up to a
 constant. The bounds here have their assumptions and explicit constants. At the order α, for a window of the last n of T
 steps, in units of what one example moves a step, s = ηL/τ, with noise multiplier σ and c = 1 − ηm:
 
