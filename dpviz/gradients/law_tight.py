@@ -47,8 +47,8 @@ _SPREAD = 16.0  # of step counts that share grids
 _SHARE = 0.01  # of δ_μ that the cells' width may cost, where the cells suffice
 _LEAST = 1e-9  # of C: no cell ends below
 
-Curve = Callable[[Array], tuple[Array, Array]]
-"""E[δ_r(ε)] at ε (k,), from below and from above."""
+Curve = Callable[[Array, Array], tuple[Array, Array]]
+"""E[δ_r(ε)] from below at the first ε (k,), from above at the second."""
 
 
 def bayesian_law_tight(
@@ -187,9 +187,9 @@ class _Mixture:
         def curve(row: int) -> Curve:
             below, *upper = ([sides[row] for sides in kind] for kind in zip(*composed, strict=True))
 
-            def at(epsilon: Array) -> tuple[Array, Array]:
-                least = np.stack([delta_at(pld, epsilon + pld.slack, -1.0) for pld in below])
-                most = [np.stack([delta_at(pld, epsilon - pld.slack, 1.0) for pld in side]) for side in upper]
+            def at(first: Array, second: Array) -> tuple[Array, Array]:
+                least = np.stack([delta_at(pld, first + pld.slack, -1.0) for pld in below])
+                most = [np.stack([delta_at(pld, second - pld.slack, 1.0) for pld in side]) for side in upper]
                 removed, added = (heights @ np.minimum(delta, variations[row][:, None]) for delta in most)
                 return depths @ least * (1.0 - SLACK), np.maximum(removed, added) * (1.0 + SLACK)
 
@@ -224,13 +224,12 @@ def _ends(mass: Array, delta: Array, most: int, gap: float) -> list[int]:
 def _closed(sigmas: Array, rate: float, depths: Array, heights: Array) -> Curve:
     """One step, or q = 1: δ_r(ε) = q δ(ln(1 + (e^ε − 1)/q)), δ of a Gaussian; removal is the worse direction."""
 
-    def at(epsilon: Array) -> tuple[Array, Array]:
+    def delta(epsilon: Array) -> Array:
         near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rate)
         far = epsilon - math.log(rate) + np.log1p((rate - 1.0) * np.exp(-epsilon))
-        delta = rate * np.exp(gaussian_log_delta(sigmas[:, None], np.where(epsilon > 1.0, far, near)))
-        return depths @ delta * (1.0 - SLACK), heights @ delta * (1.0 + SLACK)
+        return rate * np.exp(gaussian_log_delta(sigmas[:, None], np.where(epsilon > 1.0, far, near)))
 
-    return at
+    return lambda first, second: (depths @ delta(first) * (1.0 - SLACK), heights @ delta(second) * (1.0 + SLACK))
 
 
 def _solve(curve: Curve, target: float, top: float) -> tuple[float, float]:
@@ -238,9 +237,8 @@ def _solve(curve: Curve, target: float, top: float) -> tuple[float, float]:
     low, high = (0.0, top), (0.0, top)
     for _ in range(_PASSES):
         tried = np.stack([np.linspace(*ends, _POINTS) for ends in (low, high)])
-        below, above = curve(tried.ravel())
-        exceeds = np.flatnonzero(below[:_POINTS] >= target)
-        fits = np.flatnonzero(above[_POINTS:] <= target)
+        below, above = curve(*tried)
+        exceeds, fits = np.flatnonzero(below >= target), np.flatnonzero(above <= target)
         i = int(exceeds[-1]) if exceeds.size else 0
         j = int(fits[0]) if fits.size else _POINTS - 1
         low = float(tried[0, i]), float(tried[0, min(i + 1, _POINTS - 1)])

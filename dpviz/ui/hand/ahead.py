@@ -25,7 +25,7 @@ PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # the
 SLIDERS = 3  # of each page
 NEAR = 12  # stops on either side of a value at which a page stands
 PAGES_KEPT = 64
-REST = {"stands": 0.3, "starts": 2.0}  # seconds after a visitor asked for something
+REST = {"stands": 0.3, "starts": 10.0}  # seconds after the app began, or a visitor asked for something
 LOOK = 0.05  # seconds between two looks whether somebody waits
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
@@ -66,6 +66,7 @@ def stands(session: int, question: Question[Any], get: Reader, tokens: Mapping[s
 
 def begin() -> threading.Event:
     """Begin to make them; setting the event ends it."""
+    make_way()
     over, first = threading.Event(), first_pages()
     for _ in range(beside.COUNT):
         threading.Thread(target=_make, args=(over, first), name="frames-ahead", daemon=True).start()
