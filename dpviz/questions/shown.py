@@ -99,7 +99,7 @@ def explained(*html: str) -> list[str]:
 def strip(metrics: Sequence[Metric]) -> str:
     """The metrics side by side, as HTML."""
     cells = "".join(
-        f'<div><div class="name">{escape(m.name)}</div><div class="value">{escape(m.value)}</div>'
+        f'<div class="metric"><div class="name">{escape(m.name)}</div><div class="value">{escape(m.value)}</div>'
         f'<div class="note">{escape(m.note)}</div></div>'
         for m in metrics
     )

@@ -87,8 +87,13 @@ test("one request is on its way, answered with what is there; the next says wher
   assert.equal(waiting.length, 2);
   assert.ok(Number(waiting[1].texts[0]) > 22, "where the hand is when it comes");
   assert.ok(!waiting[1].texts.includes("20") && waiting[1].texts.includes("21"), "what has not come is asked for again");
+  await answer(waiting[1], ...waiting[1].texts);
+  assert.equal(waiting.length, 2, "and nothing far away while it moves");
+  frames.rest();
+  frames.go();
+  assert.ok(waiting[2].texts.includes("16"), "all of them once it rests");
   frames.near({ ...move(), field: "q" });
-  assert.equal(waiting.length, 3, "another control's is not waited for");
+  assert.equal(waiting.length, 4, "another control's is not waited for");
 });
 
 test("what the server does not know any more is not asked for again before its next answer", async (t) => {

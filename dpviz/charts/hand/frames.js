@@ -91,7 +91,7 @@ export class Frames {
     const { field, pace, speed } = this.wish;
     const token = this.tokens[field];
     if (!token || this.gone.has(token) || [...this.under.keys()].some((request) => request.token === token)) return null;
-    const lead = speed * this.took; // where the hand is when they come
+    const lead = pace === "moves" ? speed * this.took : 0; // where the hand is when they come
     const texts = order({ ...this.wish, lead }).filter((text) => !this.kept.get(token)?.has(text));
     return texts.length ? { token, field, texts: texts.slice(0, MOST[pace]) } : null;
   }
@@ -140,12 +140,13 @@ export class Frames {
 }
 
 // In which order frames are to come: those around the hand and before it first, then a coarse net over all, ever finer.
+// While it moves only the first ones: others would take the processor from them, and from the drawing.
 function order({ at, stops, between, pace, lead = 0 }) {
   const ahead = Math.round(Math.min(Math.max(lead, -AHEAD), AHEAD));
   const [from, to] = [Math.min(ahead, 0) - NEAR[pace], Math.max(ahead, 0) + NEAR[pace]];
   const turn = (k) => (k - at >= from && k - at <= to ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
   const off = (k) => (pace === "rests" && k === at ? NEAR.moves : Math.abs(k - at - ahead)); // what stands there is drawn
-  const places = stops.map((text, k) => ({ text, turn: turn(k), off: off(k) }));
+  const places = stops.map((text, k) => ({ text, turn: turn(k), off: off(k) })).filter(({ turn }) => !lead || turn === 0);
   places.sort((a, b) => a.turn - b.turn || a.off - b.off);
   return [...between, ...places.map(({ text }) => text)];
 }
