@@ -152,13 +152,6 @@ def dp_at(
 
 
 @remembered
-def dp_here(key: str, amplification: str, plan: NoiseAxis, delta: float, noise: float) -> float:
-    """ε at one noise; NaN where there is none."""
-    order = dp_values(key, amplification, plan, delta)[1]
-    return float(dp_at(key, amplification, plan, delta, np.array([noise]), order)[0][0])
-
-
-@remembered
 def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, target: float) -> tuple[Curve, ...]:
     """Bayesian DP at one clipping quantile: certified, and the estimate as printed beside it; else that alone.
 

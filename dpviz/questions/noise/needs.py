@@ -32,7 +32,7 @@ from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import OFFERED, left_out, method
 from dpviz.questions.needed import SYMBOLS, Composed, Need
-from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_here, name_of, share_of
+from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
@@ -318,10 +318,11 @@ class Needs:
         """DP's best bound at the chosen noise and its ε, where curves are drawn."""
         if self.axis is None:
             return None
-        bounds = {}
+        bounds, noise = {}, np.array([self.noise])
         for key in self.ask.dp:
             if key in self.valid:
-                epsilon = dp_here(key, self.ask.amplification, self.axis, self.ask.delta, self.noise)
+                order = self.curves[key].order
+                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, noise, order)[0][0])
                 bounds[key] = math.inf if math.isnan(epsilon) else epsilon
         return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 
