@@ -35,7 +35,7 @@ from dpviz.accounting.bayesian.accountant import TOO_LARGE
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.accounting.renyi.search import bottom_near, downhill, order_search
+from dpviz.accounting.renyi.search import Once, bottom_near, downhill, order_search
 from dpviz.gradients.families import law
 from dpviz.mechanisms.log_moments import MOST_STEPS, log_moment, log_moment_table, log_sums
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
@@ -311,39 +311,27 @@ def _renyi(sigma: bytes, rate: float, steps: bytes, delta: bytes) -> tuple[Array
     return epsilon, np.searchsorted(FINE_ORDERS, np.nan_to_num(order, nan=2.0))
 
 
-class _LawMoments:
+class _LawMoments(Once):
     """ln A at r·C²/(σC)² for the values r of a discrete law, some σ and places of a grid of orders, each computed once.
 
     `blind`: for which σ only what needs no number below may be said.
     """
 
     def __init__(self, values: Array, sigma: Array, rate: float, grid: Array, exact: bool) -> None:
+        super().__init__(values.size)
         with np.errstate(over="ignore"):
             scaled = values / sigma[:, None] / sigma[:, None]
         self.blind: Bools = scaled.max(axis=1) > TOO_LARGE
         self._u, self._rate, self._exact = np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, exact
-        self.grid = grid
-        # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
-        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty((0, values.size))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what was computed so far."""
-        return self._u.nbytes + self._known[0].nbytes + self._known[1].nbytes
+        self.grid, self.nbytes = grid, self._u.nbytes
 
     def at(self, which: Index, places: Index) -> Array:
         """(…, values) of those σ at places (…); the two broadcast."""
-        key = which * self.grid.size + places
-        keys, values = self._known
-        wanted = np.unique(key)
-        new = wanted[~np.isin(wanted, keys, assume_unique=True)]
-        if new.size:
-            of, place = np.divmod(new, self.grid.size)
-            moments = np.concatenate([self._moments(one, place[of == one]) for one in np.unique(of).tolist()])
-            before = np.searchsorted(keys, new)
-            keys, values = np.insert(keys, before, new), np.insert(values, before, moments, axis=0)
-            self._known = keys, values
-        return np.asarray(values[np.searchsorted(keys, key)])
+        return self.known(which * self.grid.size + places, self._compute)
+
+    def _compute(self, key: Index) -> Array:
+        of, place = np.divmod(key, self.grid.size)
+        return np.concatenate([self._moments(one, place[of == one]) for one in np.unique(of).tolist()])
 
     def _moments(self, one: int, places: Index) -> Array:
         if self._exact:

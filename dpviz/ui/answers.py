@@ -151,11 +151,6 @@ def there(key: Hashable) -> bool:
     return MEMORY.get(("slow part", key)) is not None
 
 
-def keep(key: Hashable, result: object) -> None:
-    """What `finished` tells from now on."""
-    MEMORY.put(("slow part", key), result)
-
-
 def forget(key: Hashable) -> None:
     """What failed under `key` may be tried again."""
     MEMORY.forget(("slow part", key))
@@ -190,6 +185,6 @@ def _do(key: Hashable, work: Callable[[], Any]) -> None:
         result = work()
     except Exception as error:
         result = _Failed(error)
-    keep(key, result)
+    MEMORY.put(("slow part", key), result)
     with _lock:
         _jobs.pop(key, None)

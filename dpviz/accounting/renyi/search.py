@@ -77,7 +77,30 @@ _FROM_AFAR = (1024, 256, 64, 16)
 _LADDER = np.array([-4096, -1024, -256, -64, -16, 0, 16, 64, 256, 1024, 4096])
 
 
-class Divergences:
+class Once:
+    """Rows of numbers at places, each computed once. `nbytes`: bytes of what was computed so far."""
+
+    def __init__(self, *shape: int) -> None:
+        # Places, increasing, and what is there. Replaced together: pages ask from several threads.
+        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty((0, *shape))
+        self.nbytes = 0
+
+    def known(self, key: Index, compute: Callable[[Index], Array]) -> Array:
+        """The rows at these places; `compute` makes those that are new, places increasing."""
+        keys, values = self._known
+        where = np.searchsorted(keys, key)
+        computed = where < keys.size
+        computed[computed] = keys[where[computed]] == key[computed]
+        if not computed.all():  # a search asks hundreds of times for what is there: only what is new is sorted
+            new = np.unique(key[~computed])
+            at, rows = np.searchsorted(keys, new), compute(new)
+            self._known = keys, values = np.insert(keys, at, new), np.insert(values, at, rows, axis=0)
+            self.nbytes += new.nbytes + rows.nbytes
+            where = np.searchsorted(keys, key)
+        return np.asarray(values[where])
+
+
+class Divergences(Once):
     """R(α) of one step of different mechanisms at places of one grid of orders, each computed once.
 
     Attributes:
@@ -86,12 +109,11 @@ class Divergences:
     """
 
     def __init__(self, mechanisms: tuple[Mechanism, ...] | GaussianSteps, orders: Array = FINE_ORDERS) -> None:
+        super().__init__()
         gaussian = gaussian_steps(mechanisms)
         alike = isinstance(mechanisms, GaussianSteps) or gaussian.sample_rate.size == len(mechanisms)
         self.mechanisms = gaussian if alike else mechanisms
         self.orders = orders
-        # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
-        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty(0)
 
     @property
     def variation(self) -> Array:
@@ -100,7 +122,8 @@ class Divergences:
             return one_step_variation(self.mechanisms.noise_multiplier, self.mechanisms.sample_rate)
         return np.array([mechanism.total_variation for mechanism in self.mechanisms])
 
-    def _compute(self, which: Index, place: Index) -> Array:
+    def _compute(self, key: Index) -> Array:
+        which, place = np.divmod(key, self.orders.size)
         if isinstance(self.mechanisms, GaussianSteps):
             sigma, rate = self.mechanisms.noise_multiplier[which], self.mechanisms.sample_rate[which]
             return renyi_divergence(sigma, rate, self.orders[place])
@@ -111,26 +134,9 @@ class Divergences:
             computed[which == j] = curve(self.orders[place[which == j]])
         return computed
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what was computed so far."""
-        return self._known[0].nbytes + self._known[1].nbytes
-
     def at(self, which: Index, places: Index) -> Array:
         """R of those mechanisms at those places of the grid; the two broadcast."""
-        key = np.asarray(which * self.orders.size + places)
-        keys, values = self._known
-        where = np.searchsorted(keys, key)
-        computed = where < keys.size
-        computed[computed] = keys[where[computed]] == key[computed]
-        if not computed.all():  # a search asks hundreds of times for what is there: only what is new is sorted
-            new = np.unique(key[~computed])
-            before = np.searchsorted(keys, new)
-            divergence = self._compute(*np.divmod(new, self.orders.size))
-            keys, values = np.insert(keys, before, new), np.insert(values, before, divergence)
-            self._known = keys, values
-            where = np.searchsorted(keys, key)
-        return np.asarray(values[where])
+        return self.known(np.asarray(which * self.orders.size + places), self._compute)
 
 
 _remembered = remembered(Divergences)

@@ -74,17 +74,14 @@ def begin() -> threading.Event:
 
 
 def _make(over: threading.Event, first: Iterator[tuple[fetched.Recipe, str]]) -> None:
-    wait = LOOK
-    while not over.wait(wait):
-        begun = time.monotonic()
-        recipe, text, idly = _next(first) or (None, "", False)
-        if recipe is not None:
-            fetched.prepare(recipe, text)
-        wait = time.monotonic() - begun if idly else LOOK if recipe is None else 0.0  # idly half of the cores at most
+    frame = None
+    while not over.wait(0.0 if frame else LOOK):
+        if frame := _next(first):
+            fetched.prepare(*frame)
 
 
-def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, str, bool] | None:
-    """The next one, and whether nobody is known to want it; None where nothing is to be made now."""
+def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, str] | None:
+    """The next one; None where nothing is to be made now."""
     if fetched.busy() or answers.busy() or not beside.makers.ready:
         return None
     since = time.monotonic() - _asked
@@ -94,10 +91,9 @@ def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, 
             for token, text in wanted:
                 offer = fetched.find_offer(token)
                 if offer is not None and fetched.kept(offer.recipe, text) is None:
-                    return offer.recipe, text, False
+                    return offer.recipe, text
             del _pages[session]
-        frame = next(first, None) if since > REST["starts"] else None
-    return None if frame is None else (*frame, True)
+        return next(first, None) if since > REST["starts"] else None
 
 
 def first_pages() -> Iterator[tuple[fetched.Recipe, str]]:
