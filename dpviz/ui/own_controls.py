@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
-from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions import kinds, links
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.budget.spend import BLOCKS, MOST_BLOCKS, SPEND, Block, lines_of
@@ -137,10 +137,10 @@ def _open_blocks() -> None:
         sentences, problem = (*plan.readings, *plan.assumptions), " ".join(plan.gaps)
         if plan.events:
             delta = state.get(DELTA) if plan.delta is None else DELTA.check(plan.delta)
-            link = _composed(*plan.events[0], delta) if len(plan.events) == 1 else ""
-            steps = [
-                f"{numbers.steps(count)} {step.step}{'s' * (count > 1)}: {step.text}." for step, count in plan.events
-            ]
+            step, count = plan.events[0]
+            texts = {**kinds.texts(step), kinds.T[step.step].key: str(count), DELTA.key: DELTA.write(delta)}
+            link = f"compose?{links.written(texts.items())}" if len(plan.events) == 1 else ""
+            steps = [f"{numbers.steps(count)} × {step.step}: {step.text}." for step, count in plan.events]
             most = float(interval(plan.events, delta).upper[-1])
             cost = f"Planned, they satisfy ε ≤ {numbers.epsilon(most, up=True)} at δ = {numbers.delta(delta)}."
             sentences = (*steps[:MOST_BLOCKS], cost if math.isfinite(most) else "ε exceeds 500.", *sentences)
@@ -169,12 +169,6 @@ def _spend_all(events: Sequence[Event], delta: float) -> tuple[str, ...]:
         return ()
     state.put(TARGET, TARGET.check(min(numbers.up(facts.filled, 3), TARGET.high)))
     return (f"The budget was raised to ε = {numbers.plain(state.get(TARGET))}, which these steps fill.",)
-
-
-def _composed(step: Mechanism, count: int, delta: float) -> str:
-    """The link of Compose with these steps."""
-    texts = {**kinds.texts(step), kinds.T[step.step].key: str(count), DELTA.key: DELTA.write(delta)}
-    return f"compose?{links.written(texts.items())}"
 
 
 def _fill() -> None:

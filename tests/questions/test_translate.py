@@ -74,6 +74,11 @@ def test_text_is_never_run(text, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_of_two_readings_that_differ_in_their_last_digits_the_costlier_counts():
+    text = "sigma = 1.1\nnoise_multiplier = 1.0999999999999\nq = 0.01\nsample_rate = 0.010000000000001\nsteps = 7"
+    assert dpviz.translate(text).events == ((dpviz.SampledGaussian(1.0999999999999, 0.010000000000001), 7),)
+
+
 def test_an_accountants_history_has_the_epsilon_of_its_steps():
     accountant, steps = RDPAccountant(), [(1.1, 0.01, 300), (0.9, 0.02, 50)]
     for sigma, rate, count in steps:

@@ -2,7 +2,7 @@
 
 >>> plan = translate("history = [(1.1, 0.01, 3510), (1.3, 0.01, 100)]; delta = 1e-5")
 >>> [count for _, count in plan.events], round(plan.epsilon(), 2)
-([3510, 100], 2.98)
+([3510, 100], 2.94)
 >>> translate("noise_multiplier=1.1, batch_size=256, epochs=15").gaps
 ('N is missing: add “n = 60000”.',)
 """
@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,13 +42,11 @@ PAIR = re.compile(
 OPTION = re.compile(r"^-+(?=[^\W\d])")  # what a command writes before a name
 NUMBER = re.compile(r"[-+]?(?=\.?\d)(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][-+]?\d+)?")
 CODE = re.compile(r"(?m)^[ \t]*(?:(?:async |for|while|def|class|with|if)\b.*:(?:\s|$)|import |from .* import )")
-SWITCHES = re.compile("poisson_sampling|shuffle|drop_last")
 ACCUMULATION = re.compile(r"\w*accum\w*steps?|\w*accum\w*iters?|\w*acc_steps")
+PATTERNS = (*snippet.NAMES.values(), re.compile("poisson_sampling|shuffle|drop_last"), ACCUMULATION)
 PHYSICAL = re.compile(r"\w*physical\w*|batchmemorymanager")
 MICROBATCHES = re.compile(r"num_micro_?batches")
 UNREAD = "unread"  # what stands for a value that is no plain number
-PROGRAM = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.For, ast.While, ast.If, ast.With,
-           ast.Import, ast.ImportFrom, ast.Try, ast.comprehension)  # fmt: skip
 # dp_accounting's events → their numbers, in order, and the mechanism; `SAMPLED` ones hold an event behind them.
 EVENTS: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
     "gaussiandpevent": (("noise_multiplier",), dpviz.SampledGaussian),
@@ -92,9 +91,8 @@ class Translation:
             ValueError: something is missing, or the mechanisms have no common ε.
         """
         target = self.delta if delta is None else delta
-        gaps = [*self.gaps, *([ASK["delta"]] if target is None else [])]
-        if gaps or target is None:
-            raise ValueError(f"There is no ε yet. {' '.join(gaps)}")
+        if self.gaps or target is None:
+            raise ValueError(f"There is no ε yet. {' '.join(self.gaps) or ASK['delta']}")
         return float(dpviz.accountant("tight", bound=bound).of_events(self.events, target).epsilon)
 
 
@@ -123,7 +121,8 @@ def _parsed(text: str) -> tuple[Bindings, bool]:
     nodes = list(ast.walk(tree))
     called = {name_of(node) for node in nodes if isinstance(node, ast.Call)}
     values = {name for name in called if name.endswith("dpevent")} | {"ordereddict", "dict", UNREAD}
-    program = any(isinstance(node, PROGRAM) for node in nodes) or not called <= values
+    assigned = all(isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr) for statement in tree.body)
+    program = not (assigned and called <= values)
     if not program:
         for node in nodes:
             if isinstance(node, ast.Name):
@@ -132,18 +131,14 @@ def _parsed(text: str) -> tuple[Bindings, bool]:
 
 
 def _tree(text: str) -> ast.Module:
-    try:
+    with suppress(ValueError):
         return ast.parse(repr(json.loads(text)))
-    except ValueError:  # no JSON, or NaN in it
-        pass
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         if CODE.search(text):
             where = f" in line {problem.lineno}" if isinstance(problem, SyntaxError) else ""
-            raise ValueError(
-                f"This is not valid Python{where}: paste complete lines of code, or the settings alone."
-            ) from None
+            raise ValueError(ASK["python"].format(where=where)) from None
         return _pairs(text)
     lines_of_yaml = (n for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.annotation, ast.Constant))
     return _pairs(text) if any(lines_of_yaml) else tree
@@ -157,8 +152,11 @@ def _pairs(text: str) -> ast.Module:
     rest = HISTORY.sub(lambda match: "\n" * match[0].count("\n"), text)
     for place, line in zip(lines, rest.split("\n"), strict=True):
         for words, value, after in PAIR.findall(" ".join(OPTION.sub("", word) for word in line.split())):
-            if name := _name(re.split(r"[ .-]+", words.strip("-."))[-6:]):
-                place.append(f"{name} = {_plain(value.rstrip(',.'), after)}")
+            value, name = value.rstrip(",."), _name(re.split(r"[ .-]+", words.strip("-."))[-6:])
+            plain = NUMBER.fullmatch(value) and not after
+            number = repr(float(value.replace(",", ""))) if plain else f"{UNREAD}()"
+            if name:
+                place.append(f"{name} = {value.capitalize() if value.lower() in ('true', 'false') else number}")
     try:
         return ast.parse("\n".join("; ".join(place) for place in lines))
     except (SyntaxError, ValueError):
@@ -169,19 +167,9 @@ def _name(words: list[str]) -> str:
     """The longest name at the end of these words that is known; empty where none is."""
     for first in range(len(words)):
         name = "_".join(words[first:])
-        if name in ALIASES or any(
-            one.fullmatch(name.lower()) for one in (*snippet.NAMES.values(), SWITCHES, ACCUMULATION)
-        ):
+        if name in ALIASES or any(one.fullmatch(name.lower()) for one in PATTERNS):
             return ALIASES.get(name, name)
     return ""
-
-
-def _plain(value: str, after: str) -> str:
-    """A number as Python; what is none, or is followed by more, as a call that is not read."""
-    if value.lower() in ("true", "false"):
-        return value.capitalize()
-    plain = NUMBER.fullmatch(value) and not after
-    return repr(float(value.replace(",", ""))) if plain else f"{UNREAD}()"
 
 
 def _events(bindings: Bindings) -> tuple[str, list[Event]]:
@@ -256,8 +244,7 @@ def _whole(count: float) -> int:
 
 
 def _short(node: ast.AST) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    return ast.unparse(node)[:60]
 
 
 class _Settings:
@@ -295,7 +282,7 @@ class _Settings:
         if not any(self._given.values()):
             raise ValueError(ASK["nothing"])
         self._structure()
-        sigma = self._needed(NOISE.key, larger=False)
+        sigma = self._needed(NOISE.key)
         chosen, replaced = self._sampler()
         share = self._accumulated()
         rates = self._rate(share, poisson=chosen == "poisson")
@@ -362,33 +349,31 @@ class _Settings:
             self._gaps.append(f"{lines_text(sorted(lines)).capitalize()}: {ASK['accumulation']}")
         if parts is not None and parts != single(self._given[BATCH.key]):
             self._gaps.append(ASK["microbatches"])
-        if share is not None and not (share >= 1.0 and share == int(share)):
-            raise ValueError(f"Expected a whole number of micro-batches, found {share:.12g}.")
-        if share is not None and share > 1.0:
-            self._assume("accumulation", count=f"{share:.0f}")
-        return share or 1.0
+        if share is not None and not share >= 1.0:
+            raise ValueError(f"Expected at least 1 micro-batch in a step, found {share:.12g}.")
+        if share is not None:
+            self._assume("accumulation", count=f"{share:.12g}")
+        return 1.0 if share is None else share
 
     def _rate(self, share: float, *, poisson: bool) -> tuple[float, float] | None:
         """q of a noisy step, not below the truth, and 1 ÷ the steps of an epoch, not above it; None if not settled."""
-        has_rate, batch_given = bool(self._given["rate"]), single(self._given[BATCH.key])
-        size_given = single(self._given[SIZE.key])
-        if has_rate:
-            rate = self._number("rate")
+        batch_given, size_given = single(self._given[BATCH.key]), single(self._given[SIZE.key])
+        if self._given["rate"]:
+            if (rate := self._number("rate")) is None:
+                return None
             if self._given[BATCH.key] and batch_given is None:
                 self._assume("batch", lines=lines_text(sorted({reading.line for reading in self._given[BATCH.key]})))
             others = batch_given / size_given if batch_given and size_given else 0.0
-            if rate is not None and others > rate * (1.0 + 1e-9):
+            if others > rate * (1.0 + 1e-9):
                 self._assume("larger", rate=f"{others:.6g}")
-            settled = None if rate is None else share * max(rate, others)
-            return None if settled is None else (settled, settled)
+            return share * max(rate, others), share * max(rate, others)
         batch = self._needed(BATCH.key)
-        size = self._needed(SIZE.key, larger=False) if self._given[BATCH.key] else None
+        size = self._needed(SIZE.key) if self._given[BATCH.key] else None
         if batch is None or size is None or not size > 0.0:
             return None
         rate = batch * share / size
-        if not (
-            poisson and 0.0 < rate <= 1.0 and any(name.startswith("make_private") for name in self._bindings.calls)
-        ):
+        opacus = poisson and any(name.startswith("make_private") for name in self._bindings.calls)
+        if not (opacus and 0.0 < rate <= 1.0):
             return rate, rate
         dropped = {reading.value for reading in self._bindings.readings("drop_last")}
         fewest = (math.floor if dropped - {False} else math.ceil)(1.0 / rate)
@@ -396,12 +381,12 @@ class _Settings:
         self._assume("opacus", batches=f"{fewest}" if fewest == most else f"{fewest} or {most}")
         return 1.0 / fewest, 1.0 / most
 
-    def _needed(self, key: str, *, larger: bool = True) -> float | None:
+    def _needed(self, key: str) -> float | None:
         if not self._given[key]:
             self._gaps.append(ASK[key])
-        return self._number(key, larger=larger)
+        return self._number(key)
 
-    def _number(self, key: str, *, larger: bool = True, open_to: list[str] | None = None) -> float | None:
+    def _number(self, key: str, *, open_to: list[str] | None = None) -> float | None:
         """The one value, the costlier one where readings differ in their last digits; what is not settled is said."""
         readings = self._given[key]
         lines: dict[str, list[int]] = {}
@@ -412,7 +397,8 @@ class _Settings:
         texts = [f"{text} ({lines_text(sorted(set(where)))})" for text, where in lines.items()]
         if len(lines) == 1 and not unread:
             self._readings.append(f"{LABELS[key]} = {texts[0]}")
-            return (max if larger else min)(float(value) for value, _ in readings if value is not None)
+            costlier = min if key in (NOISE.key, SIZE.key, DELTA.key) else max
+            return costlier(float(value) for value, _ in readings if value is not None)
         if readings:
             texts += [f"{lines_text(sorted(set(unread)))} not read"] if unread else []
             (self._gaps if open_to is None else open_to).append(f"{LABELS[key]}: {', '.join(texts)}. {ASK['conflict']}")
@@ -422,7 +408,7 @@ class _Settings:
         self._assumptions.append(ASSUMED[key].format(**values))
 
     def _made(self, events: list[Event]) -> Translation:
-        delta = self._number(DELTA.key, larger=False, open_to=self._assumptions)
+        delta = self._number(DELTA.key, open_to=self._assumptions)
         clip = self._number("clip", open_to=self._assumptions)
         if delta is not None and not 0.0 < delta < 1.0:
             raise ValueError(f"Expected δ between 0 and 1, found {delta:.12g}.")
