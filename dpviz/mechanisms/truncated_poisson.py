@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import betainc
 
 from dpviz.mechanisms.loss_pairs import OneOfPairs
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
@@ -57,7 +57,11 @@ class TruncatedPoisson(GaussianSum):
         """τ = Pr[Bin(N − 1, q) ≥ B], rounded up."""
         if self.largest_batch >= self.size or self.sample_rate == 0.0:
             return 0.0
-        return min(float(bdtrc(self.largest_batch - 1, self.size - 1, self.sample_rate)) * (1.0 + 1e-9) + 1e-300, 1.0)
+        return min(
+            float(betainc(self.largest_batch, self.size - self.largest_batch, self.sample_rate)) * (1.0 + 1e-9)
+            + 1e-300,
+            1.0,
+        )
 
     def pair(self) -> DominatingPair:
         whole, cut = (SampledPair(GaussianNoise(self.noise_multiplier * s), self.sample_rate) for s in (1.0, 0.5))

@@ -175,6 +175,12 @@ def test_a_smaller_largest_batch_costs_more_and_none_costs_a_poisson_sample() ->
     assert dpviz.epsilon("renyi", mechanism=steps[1], steps=500, delta=1e-5) >= ends(steps[1], 500, 1e-5)[0]
 
 
+def test_the_chance_of_a_cut_is_a_number_for_any_size() -> None:
+    """Beyond 2³¹ examples too, and to more digits than what it is rounded up by: 40 digits of the sum, by mpmath."""
+    assert TruncatedPoisson(4.0, 0.01, 4_056_987_377, 800).cut == 1.0
+    assert TruncatedPoisson(1.1, 256 / 60_000, 60_000, 300).cut == pytest.approx(0.0038715239183432084, rel=1.01e-9)
+
+
 ALL: list[Mechanism] = [
     FixedSize(1.1, 1000, 20),
     WithReplacement(1.1, 1000, 20),
