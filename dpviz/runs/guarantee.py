@@ -83,7 +83,7 @@ def guarantee_of_run(
         group: {name: text.format(**values) for name, text in entries.items()}
         for group, entries in TEXTS["statements"].items()
     }
-    covered = planned if claim.covers == "plan" and not record.restarts else ()
+    covered = planned if claim.covers == "plan" else ()
     return Guarantee(losses=_losses(claim, covered), statements=statements, replies=answers)
 
 
