@@ -330,7 +330,7 @@ class _Settings:
         elif not batches.values:
             self._assume("sampler")
         replaced = "replace" in relation.values
-        if not relation.values:
+        if not relation.values and chosen == "poisson":
             self._assume("neighbours")
         if replaced and chosen != "poisson":
             self._gaps.append(ASK["replace"])
