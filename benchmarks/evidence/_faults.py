@@ -210,6 +210,20 @@ FAULTS = (
         f"{_RUNS}::test_a_new_plan_costs_what_it_would_have_cost_from_the_start",
     ),
     Fault(
+        "correlated noise is added again instead of taken back",
+        "dpviz/training/methods/dp_sgd.py",
+        "noise.sub_(past, alpha=share)",
+        "noise.add_(past, alpha=share)",
+        "tests/training/test_correlated.py::test_the_noise_is_that_of_the_strategy",
+    ),
+    Fault(
+        "correlated noise forgets what an example's earlier uses left",
+        "dpviz/mechanisms/correlated.py",
+        "np.sum(self._repeats**2)",
+        "self.epochs",
+        "tests/mechanisms/test_correlated.py::test_no_set_of_steps_shows_more_than_the_first_batch",
+    ),
+    Fault(
         "a step of DP-SGD adds half the noise",
         "dpviz/training/methods/dp_sgd.py",
         "state.noise_multiplier * self.settings.max_grad_norm)",
@@ -352,8 +366,8 @@ FAULTS = (
     Fault(
         "a third training on the same data forgets the first",
         "dpviz/training/accounts/earlier.py",
-        "spent.mechanisms = merge_events((*spent.mechanisms, plan))",
-        "spent.mechanisms = (plan,)",
+        "spent.mechanisms = merge_events((*spent.mechanisms, *plan))",
+        "spent.mechanisms = plan",
         "tests/training/test_earlier.py::test_three_in_a_row_claim_what_they_cost_together",
     ),
     Fault(
