@@ -869,9 +869,9 @@ FAULTS = (
     ),
     Fault(
         "a report rounds ε to the nearest number",
-        "dpviz/ui/runs/report.py",
-        "{rounded_up(claim.epsilon, 6):.6g}",
-        "{claim.epsilon:.6g}",
+        "dpviz/accounting/guarantee.py",
+        'rounding = {"up": rounded_up,',
+        'rounding = {"up": round,',
         "tests/runs/test_claims.py::test_a_report_rounds_what_it_promises_up",
     ),
     Fault(
