@@ -243,7 +243,6 @@ def card(answer: Answer[CheckFacts]) -> Guarantee:
             why="the description does not decide it",
         ),
         statements={
-            "dp_flavor": {"name": "approximate DP: (ε, δ)"},
             "privacy_loss": {"privacy_unit": "one example", "privacy_unit_description": adjacency},
             "accounting": {"composition": f"{facts.steps:,} steps", "version": f"bounds by dpviz {__version__}"},
             "implementation": {

@@ -84,21 +84,8 @@ class CardFacts:
         return "0" if not delta else numbers.delta(delta)
 
     @property
-    def unit(self) -> str:
-        return self.card.statements["privacy_loss"]["privacy_unit"]
-
-    @property
     def finite(self) -> bool:
         return math.isfinite(self.card.losses.epsilon or 0.0)
-
-    @property
-    def mu(self) -> float | None:
-        mu = self.card.losses.mu
-        return None if mu is None or math.isinf(mu) else mu
-
-    @property
-    def accuracy(self) -> float | None:
-        return self.card.losses.attack_accuracy
 
     def names(self, answer: str) -> str:
         """The pitfalls with this answer."""
@@ -137,7 +124,7 @@ def guarantee_card(
     return Answer(profile(facts), facts)
 
 
-def undecided(mechanism: Mechanism, runs: float) -> list[str]:
+def undecided(mechanism: Mechanism | type[Mechanism], runs: float) -> list[str]:
     """The pitfalls that only a person can answer."""
     person = mechanism.adjacency is Adjacency.PERSON
     return [name for name in KEYS if not (name == "tuning" and runs > 1) and not (name == "rows" and person)]
@@ -190,16 +177,10 @@ def files_of(card: Guarantee) -> list[Block]:
 def layout(get: Reader) -> Groups:
     if get(OF) != PLAN:
         return {"Card": (OF,), "Show": (Expert(IMAGE),)}
-    mechanism = kinds.KINDS[get(kinds.KIND)]
-    person = [FIELDS[name] for name in KEYS]
-    if get(TRIED) > 1:
-        person.remove(FIELDS["tuning"])
-    if mechanism.adjacency is Adjacency.PERSON:
-        person.remove(FIELDS["rows"])
     return {
         "Card": (OF, RUN_AS),
         "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
-        "Pitfalls": person,
+        "Pitfalls": [FIELDS[name] for name in undecided(kinds.KINDS[get(kinds.KIND)], get(TRIED))],
         "Show": (Expert(IMAGE),),
     }
 
