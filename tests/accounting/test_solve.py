@@ -201,6 +201,13 @@ def test_a_search_is_solved_for_by_the_whole_curve_alone(wrong: dict[str, Any]) 
         dpviz.solve(**asked | target | wrong)
 
 
+def test_a_search_needs_noise_where_one_run_needs_none() -> None:
+    """An example is drawn in 10 % of the runs, and in nearly every search of ten."""
+    asked: dict[str, Any] = {"target_epsilon": 1.0, "method": "tight", "sample_rate": 0.01, "steps": 10, "delta": 0.2}
+    assert dpviz.solve("noise_multiplier", **asked) == 0.0
+    assert dpviz.solve("noise_multiplier", **asked, runs=10.0) > 0.1
+
+
 def test_tight_beyond_what_grids_hold() -> None:
     """At 10¹² steps rounding drowns the grids: the Rényi bound takes over, and the answer is no worse than its own."""
     at = {"sample_rate": 0.01, "steps": 1e12, "delta": 1e-5}
