@@ -112,9 +112,10 @@ def direction(field: str, name: str) -> int:
 @pytest.mark.one_of(6)
 def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, field: str, places: int) -> None:
     open_page(page, "compose", v=2, units="mechanism")
+    stops = int(slider(page, field).get_attribute("max") or 0)
     *moving, settled = pull(page, field, places)
     no_traceback(page)
-    assert len({one["value"] for one in moving}) > places // 2
+    assert len({one["value"] for one in moving}) > min(places, stops) // 2
     assert len({skeleton(one["headline"]) for one in [*moving, settled]}) == 1
     assert len({tuple(name for name, _ in one["metrics"]) for one in [*moving, settled]}) == 1
     for k, (name, _) in enumerate(settled["metrics"]):
