@@ -327,7 +327,7 @@ class _LawMoments(Once):
 
     def at(self, which: Index, places: Index) -> Array:
         """(…, values) of those σ at places (…); the two broadcast."""
-        return self.known(which * self.grid.size + places, self._compute)
+        return self.rows(which * self.grid.size + places, self._compute)
 
     def _compute(self, key: Index) -> Array:
         of, place = np.divmod(key, self.grid.size)

@@ -40,9 +40,8 @@ KNOWN = {
     "home.py": {
         "place",
         "question",
-        "page.places()[to]",
-        "name",
-        "leads",
+        "page.places()[door['page']]",
+        "label",
         "number",
         "len(STOPS)",
         "stop.title",
@@ -50,9 +49,10 @@ KNOWN = {
         "stop.page.title",
     },
     "measuring.py": {"measurement.share or 0.0"},  # a number
-    "own_controls.py": {"fits", "index + 1", "label", "help"},  # numbers; a button's own words
+    "own_controls.py": {"fits", "index + 1", "label", "help", "words"},  # numbers; a button's own words
     "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
     "panel.py": {"words"},  # a number of settings
+    "plan.py": {"help"},  # a button's own words
     "watch.py": {"label", "help", "record.steps"},  # a button's own words; a number
 }
 

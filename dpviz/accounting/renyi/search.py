@@ -82,19 +82,19 @@ class Once:
 
     def __init__(self, *shape: int) -> None:
         # Places, increasing, and what is there. Replaced together: pages ask from several threads.
-        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty((0, *shape))
+        self._rows: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty((0, *shape))
         self.nbytes = 0
 
-    def known(self, key: Index, compute: Callable[[Index], Array]) -> Array:
+    def rows(self, key: Index, compute: Callable[[Index], Array]) -> Array:
         """The rows at these places; `compute` makes those that are new, places increasing."""
-        keys, values = self._known
+        keys, values = self._rows
         where = np.searchsorted(keys, key)
         computed = where < keys.size
         computed[computed] = keys[where[computed]] == key[computed]
         if not computed.all():  # a search asks hundreds of times for what is there: only what is new is sorted
             new = np.unique(key[~computed])
             at, rows = np.searchsorted(keys, new), compute(new)
-            self._known = keys, values = np.insert(keys, at, new), np.insert(values, at, rows, axis=0)
+            self._rows = keys, values = np.insert(keys, at, new), np.insert(values, at, rows, axis=0)
             self.nbytes += new.nbytes + rows.nbytes
             where = np.searchsorted(keys, key)
         return np.asarray(values[where])
@@ -136,7 +136,7 @@ class Divergences(Once):
 
     def at(self, which: Index, places: Index) -> Array:
         """R of those mechanisms at those places of the grid; the two broadcast."""
-        return self.known(np.asarray(which * self.orders.size + places), self._compute)
+        return self.rows(np.asarray(which * self.orders.size + places), self._compute)
 
 
 _remembered = remembered(Divergences)

@@ -34,7 +34,7 @@ def _frame(recipe: Mapping[str, Any], text: str, parts: str = "") -> fetched.Pac
     read = fetched.recipe_of(recipe)
     works = [slow.work for slow in read.question.slow]
     for k, key, part in pickle.loads(bytes.fromhex(parts)) if parts else ():
-        answers.start((works[k], key), partial(lambda known: known, part)).result()
+        answers.start((works[k], key), partial(lambda value: value, part)).result()
     frame = fetched.make(read, text)
     return frame._replace(missing=tuple((works.index(work), key) for work, key in frame.missing))
 
