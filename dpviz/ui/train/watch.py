@@ -309,6 +309,8 @@ def files(engine: Engine, record: RunRecord) -> None:
             ("Parquet", "parquet", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", lambda: export_json(engine.store, record.id)),
             ("Report", "html", report),
+            ("Guarantee card", "md", lambda: card().markdown().encode()),
+            ("Guarantee card (JSON)", "card.json", lambda: card().json().encode()),
             ("Everything", "zip", lambda: bundle(engine.store, record.id)),
         ):
             page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}")
