@@ -97,7 +97,7 @@ class RandomAllocation(Mechanism):
 
     @property
     def as_gaussian(self) -> float | None:
-        return self.noise_multiplier if self.batches == 1 else None
+        return self.gaussian_above if self.batches == 1 else None
 
     @property
     def gaussian_above(self) -> float:
@@ -156,8 +156,8 @@ class _Sum:
         """The lesser standard deviation of the logarithm, under Q and under P: it steers, it proves nothing."""
         index = np.arange(self.size)
         each = (self.parts[0], self.parts[0] * self.points() if self.upper else self.parts[1])
-        means = ((mass / mass.sum(), index) for mass in each)
-        return self.h * min(math.sqrt(max(float(m @ i**2) - float(m @ i) ** 2, 0.0)) for m, i in means)
+        mean = [np.average(index, weights=mass) for mass in each]
+        return self.h * min(math.sqrt(np.average((index - m) ** 2, weights=w)) for w, m in zip(each, mean, strict=True))
 
     def points(self) -> Array:
         """The grid (n,)."""

@@ -111,10 +111,6 @@ class SecretPartition(RandomAllocation):
         return self._epoch().least
 
     @property
-    def as_gaussian(self) -> float | None:
-        return self._epoch().as_gaussian
-
-    @property
     def gaussian_above(self) -> float:
         return self._epoch().gaussian_above
 

@@ -82,12 +82,10 @@ def dp_need(key: str, amplification: str, unknown: str, target: float, composed:
     given |= {"method": name, "target_epsilon": target, "tolerance": TOLERANCE, **options, **dict(search)}
     try:
         return Need(dpviz.solve(unknown, **given))
-    except NoAnswer as none:
-        return Need(None, none.why)
     except ValueError as problem:
-        if not search:
+        if not (search or isinstance(problem, NoAnswer)):  # of some searches there is no bound
             raise
-        return Need(None, str(problem))  # of such a search there is no bound
+        return Need(None, getattr(problem, "why", str(problem)))
 
 
 def tight_steps(unknown: str, target: float, composed: Composed) -> float:

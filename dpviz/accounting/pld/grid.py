@@ -200,17 +200,12 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
         return 0.0, renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
         return single_step_epsilon(mechanisms[0], delta)
-    if sum(t * _total_variation(m) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
+    if sum(t * m.total_variation for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
         return 0.0, 0.0  # total variation adds up at most
     if any(too_large(m) for m in mechanisms):
         single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
         return single, renyi_epsilon(mechanisms, counts, delta)
     return None
-
-
-@lru_cache(maxsize=1024)
-def _total_variation(mechanism: Mechanism) -> float:
-    return math.exp(pair_of(mechanism).log_delta(0.0))
 
 
 @lru_cache(maxsize=1024)
