@@ -50,7 +50,7 @@ class TestStop:
         budget = dpviz.Filter(target_epsilon=g["target_epsilon"], delta=g["delta"], conversion=g["conversion"])
         assert a.facts.allowed == budget.remaining_steps(mechanism)
         if a.facts.tight is not None:
-            assert a.facts.tight.lower[-1] <= by["planned"][-1]
+            assert not a.facts.tight.lower[-1] > by["planned"][-1]  # NaN where ε guarantees nothing
             np.testing.assert_array_equal(a.plot.bands[0].lower, a.facts.tight.lower)  # type: ignore[attr-defined]
         assert ("rogers" in by) == (mechanism.kind == "gaussian")
         if "n" in texts:

@@ -74,7 +74,7 @@ def _window(moments: Array, best: int) -> float:
 def _interval(steps: float, tilt: float, epsilon: float, window: float, counting: float) -> float:
     """Discretisation interval that costs AIM of ε, coarser where that would be slow and the promise allows it."""
     fine = math.sqrt(8.0 * max(AIM * epsilon, LEAST_WIDTH) / ((1.0 + tilt) * steps))
-    fine = min(fine, 0.25 / tilt, window / 3000.0)
+    fine = max(min(fine, 0.25 / tilt, window / 3000.0), 2.0**-60)
     promised = max(0.3 * ABSOLUTE_WIDTH, 0.4 * RELATIVE_WIDTH * epsilon)
     coarse = math.sqrt(8.0 * promised / ((1.0 + tilt) * steps))
     interval = max(fine, min(coarse, counting / COMMON_SIZE), counting / LARGEST_SIZE)

@@ -20,6 +20,7 @@ from dpviz.fields import numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import BandedNoise, Correlated, CorrelatedNoise
 from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import Expert, Groups, Reader
 from dpviz.questions.mechanism import DELTA
@@ -181,4 +182,5 @@ CORRELATED: Question[Bought] = Question(
     **words(ROOM, "correlated"),
     slow=(slow_facts(sampled_key, sampled, None, with_levels),),
     layout=layout,
+    more={"Accountants": lambda _: cards((Tight.name,))},
 )

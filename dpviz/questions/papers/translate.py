@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpviz import library as dpviz
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.mechanisms import Event, Mechanism, merge_events
 from dpviz.questions.mechanism import DELTA, SIZE
@@ -93,7 +94,7 @@ class Translation:
         target = self.delta if delta is None else delta
         if self.gaps or target is None:
             raise ValueError(f"There is no ε yet. {' '.join(self.gaps) or ASK['delta']}")
-        return float(dpviz.accountant("tight", bound=bound).of_events(self.events, target).epsilon)
+        return float(dpviz.accountant(Tight.name, bound=bound).of_events(self.events, target).epsilon)
 
 
 def translate(text: str) -> Translation:
