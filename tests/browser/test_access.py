@@ -39,6 +39,7 @@ ORDER_SCRIPT = """
 
 
 @pytest.mark.sweep
+@pytest.mark.timeout(600)
 def test_every_page_in_both_themes(page: Page) -> None:
     open_page(page)
     page.add_script_tag(content=AXE.read_text())
