@@ -44,7 +44,7 @@ SAMPLERS: Mapping[str, str] = TEXTS["samplers"]
 YES, NO, UNKNOWN = ANSWERS = ("yes", "no", "not known")
 Law = Literal["geometric", "negative_binomial", "poisson"]
 DIGITS = 6  # of a number, in texts and in JSON
-PROFILE = tuple(10.0 ** (-half / 2) for half in range(4, 21))  # δ of the points of a profile, beside its own
+PROFILE = tuple(10.0 ** (-quarter / 4) for quarter in range(8, 41))  # δ of the points of a profile, beside its own
 
 
 class Reply(NamedTuple):
@@ -146,7 +146,7 @@ class Guarantee:
 
     def points(self) -> list[tuple[str, str]]:
         """(δ, ε at most) of the profile as texts, at whole powers of ten and the card's δ."""
-        rows = [(e, d) for e, d in self.losses.profile if d == self.losses.delta or d in PROFILE[::2]]
+        rows = [(e, d) for e, d in self.losses.profile if d == self.losses.delta or d in PROFILE[::4]]
         return [(_short(delta), _short(rounded_up(epsilon, DIGITS))) for epsilon, delta in rows]
 
     def asked(self) -> list[tuple[str, str, str]]:
