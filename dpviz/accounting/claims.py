@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
 
 from dpviz.accounting.adaptive import filter
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.methods import PROVERS
 
@@ -130,14 +130,15 @@ class Claim:
     def if_it_ended(self, *, odometer: float, step: int) -> Self:
         """What may be claimed of a run that ends after `step`: the odometer's reading where it is less.
 
-        Never more than what was claimed ahead. The odometer covers every end, so nothing is asked about who ended it.
+        Never more than what was claimed ahead. The odometer covers every end, so nothing is asked about who ended it:
+        the mixture odometer, whoever chose noise and batches (docs/proofs.md, “One odometer”).
         """
         if self.with_secret_noise is not None:
             return replace(self, with_secret_noise=self.with_secret_noise.if_it_ended(odometer=odometer, step=step))
         if not (math.isfinite(odometer) and odometer < self.epsilon):
             return self
         return replace(
-            self, epsilon=odometer, accountant=OdometerAccountant.name, covers="any_end", lower=None,
+            self, epsilon=odometer, accountant=MixtureOdometer.name, covers="any_end", lower=None,
             order=None, success=None, steps=step,
             reason="",
         )  # fmt: skip

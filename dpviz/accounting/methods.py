@@ -28,7 +28,7 @@ _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
 # Those that a run reads after every step; what they, and the tight one, which reads a whole run, are called there.
 LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant) and each.live)
-_ASKED: tuple[type[Accountant], ...] = (*LIVE, Tight)
+_ASKED: tuple[type[Accountant], ...] = (*LIVE, OdometerAccountant, Tight)  # runs of earlier versions read odometer
 PROVERS = {each.name: each().short_label for each in _ASKED}
 FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
 READINGS = PROVERS | {bayesian.NAME: bayesian.CARD.name}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpviz._arrays import Array
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS
@@ -17,7 +18,8 @@ from dpviz.charts.marks import Band, Floor, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot
 from dpviz.fields import numbers
 
-FAMILY = FAMILIES | {OdometerAccountant.name: "odometer_run", bayesian.NAME: bayesian.NAME}
+FAMILY = FAMILIES | dict.fromkeys((MixtureOdometer.name, OdometerAccountant.name), "odometer_run")
+FAMILY |= {bayesian.NAME: bayesian.NAME}
 COLORS = {
     "test": look.BLUE,
     "train": look.GREY,

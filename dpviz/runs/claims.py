@@ -13,6 +13,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz._remember import MEMORY, remembered
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.accountant import Tight
@@ -121,7 +122,7 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
     if not view.started:
         return Claim.nothing(RELEASED_NOTHING, settings.delta)
     claim = _ahead(record, settings, view.started)
-    reading, step = last_reading(view, OdometerAccountant.name), record.steps
+    reading, step = last_reading(view, MixtureOdometer.name), record.steps
     if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
         charged = tuple(_runs(view.charged["mechanisms"]))
         reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
@@ -273,7 +274,8 @@ def last_reading(view: RunView, accountant: str) -> float:
 def claims_along(view: RunView, claim: Claim) -> Array:
     """What could have been claimed had the run ended after each step: never falls, ends at `claim.shown`; (steps,)."""
     steps = view.steps.get("step", np.empty(0))
-    odometer = view.steps.get("epsilon.odometer", np.full(steps.shape, math.inf))
+    columns = (view.steps.get(f"epsilon.{each.name}") for each in (MixtureOdometer, OdometerAccountant))  # then, before
+    odometer = next((column for column in columns if column is not None), np.full(steps.shape, math.inf))
     return np.fmin(odometer, _ceiling(view, claim.shown))
 
 

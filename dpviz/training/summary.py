@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at, planned_claim
@@ -62,7 +62,7 @@ def closing(
         everything = (*spent_before(settings), *accounts.events)
         if everything and len(set(everything)) <= MOST_DIFFERENT:
             epsilon[Tight.name] = float(tight_epsilon_of_events(everything, settings.delta).upper)
-    odometer = epsilon.get(OdometerAccountant.name, math.inf if charged else 0.0)
+    odometer = epsilon.get(MixtureOdometer.name, math.inf if charged else 0.0)
     claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {
         "state": state,

@@ -102,7 +102,7 @@ class RunValues:
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
         most_steps: Where a re-planned run ends; 0 for `steps`.
-        delta: δ of moments, Rényi and odometer.
+        delta: δ of moments, Rényi and mixture odometer.
         delta_mu: δ_μ of the Bayesian accountant; None for δ.
         bayesian: Whether to measure gradient distances and account for Bayesian DP.
         bayesian_distances: "norms": of clipped gradients, what one example more or less changes; "pairs": between two

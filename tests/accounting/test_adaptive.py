@@ -430,15 +430,15 @@ def test_mixture_odometer_is_where_its_supermartingales_cross(step: dpviz.Mechan
 def test_mixture_odometer_holds_at_all_times_also_when_noise_follows_the_losses() -> None:
     """Whoever raises the stakes while losing, and stops at the worst time, exceeds it in at most δ of the runs."""
     delta, runs, rng = 0.1, 1000, np.random.default_rng(7)
-    for rate in (1.0, 0.3):
-        choices = [dpviz.SampledGaussian(sigma, rate) for sigma in (1.0, 4.0)]
+    for rates in ((1.0, 1.0), (0.3, 0.3), (0.3, 0.1)):
+        choices = [dpviz.SampledGaussian(*pair) for pair in zip((1.0, 4.0), rates, strict=True)]
         odometer = MixtureOdometer()
         costs = np.array([odometer.divergence(choice) for choice in choices])
         least = float(odometer.bound(costs[1], delta).epsilon)
         loss, total, crossed = np.zeros(runs), np.zeros((runs, costs.shape[1])), np.zeros(runs, dtype=bool)
         for _ in range(40):
-            which = (loss < 1.0).astype(int) if rate < 1.0 else rng.integers(2, size=runs)
-            sigma = np.array([1.0, 4.0])[which]
+            which = (loss < 1.0).astype(int) if rates[0] < 1.0 else rng.integers(2, size=runs)
+            sigma, rate = np.array([1.0, 4.0])[which], np.array(rates)[which]
             x = sigma * rng.standard_normal(runs) + (rng.random(runs) < rate)
             loss += np.log1p(rate * np.expm1((2 * x - 1) / (2 * sigma**2)))
             total += costs[which]

@@ -11,7 +11,7 @@ PLANNED = Claim(epsilon=3.0, delta=1e-5, accountant="tight", covers="plan", lowe
 
 def test_a_claim_is_the_least_of_plan_and_odometer():
     early = PLANNED.if_it_ended(odometer=1.5, step=20)
-    assert (early.epsilon, early.accountant, early.covers, early.steps) == (1.5, "odometer", "any_end", 20)
+    assert (early.epsilon, early.accountant, early.covers, early.steps) == (1.5, "mixture", "any_end", 20)
     assert early.lower is None  # the plan's interval says nothing of fewer steps
     assert PLANNED.if_it_ended(odometer=3.5, step=150) is PLANNED
     assert PLANNED.if_it_ended(odometer=math.inf, step=150) is PLANNED

@@ -102,7 +102,7 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
     charged = {"noise_multiplier": 2.0, "sample_rate": 1024 / 10_000, "delta": 1e-5}
     assert drawn == pytest.approx(dpviz.epsilon("renyi", steps=steps, **charged), rel=1e-5)
     # Stopped by hand: what may be claimed is the odometer's ε, or what the whole plan would have cost.
-    odometer = dpviz.odometer_epsilon(steps=steps, **charged)
+    odometer = dpviz.epsilon("mixture", steps=steps, **charged)
     whole = dpviz.epsilon("renyi", steps=150, **charged)
     claimed = float(re.search(r"ε ≤ ([\d.]+)", text).group(1))  # type: ignore[union-attr]
     assert 0.85 * min(odometer, whole) < claimed <= 1.01 * min(odometer, whole)

@@ -24,11 +24,10 @@ OTHER_THINGS = {
         "questions/papers/bayesian.py", "questions/train/settings.py", "training/accounts/bayesian.py",
         "training/session.py", "training/settings.py", "training/values.py", "ui/train/words.py",
     },
-    "moments": {"questions/train/script.py"},
-    "odometer": {"questions/budget/policy.py", "questions/budget/trained.py", "questions/train/script.py"},
-    "renyi": {"accounting/tuning.py", "questions/train/script.py"},
+    "odometer": {"questions/budget/policy.py", "questions/budget/trained.py"},
+    "renyi": {"accounting/tuning.py"},
     "tight": {
-        "accounting/solve.py", "accounting/tuning.py", "questions/train/script.py", "questions/langevin/chain.py",
+        "accounting/solve.py", "accounting/tuning.py", "questions/langevin/chain.py",
         "questions/tight_band.py", "questions/use.py",
     },
 }  # fmt: skip

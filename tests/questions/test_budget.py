@@ -62,7 +62,8 @@ class TestStop:
             assert (by["odometer"] >= by["planned"] - 1e-12).all()
             assert (mechanism.assumes in STOP.assumed(a)) == (mechanism.kind != "gaussian")
         if g["target_epsilon"] == 5.76:
-            assert numbers.epsilon(float(by["odometer"][-1]), up=True) in STOP.headline(a)
+            least = min(float(by[key][-1]) for key in ("odometer", "mixture"))
+            assert f"ε ≤ {numbers.epsilon(least, up=True)}" in STOP.headline(a)
             assert numbers.steps(a.facts.allowed) in STOP.headline(a)
 
     def test_filter_ends_where_the_plan_crosses_the_budget(self) -> None:
@@ -71,6 +72,23 @@ class TestStop:
         none = asked(STOP, **CIFAR, target="1e-6")
         assert "filter" not in curves(none)
         assert STOP.slow[0].key(asked(STOP, bcurves="odometer")) is None, "a band that is not drawn is not computed"
+
+    @pytest.mark.parametrize(
+        ("texts", "name"),
+        [
+            ({}, "mixture odometer"),
+            ({"sigma": "200", "q": "0.01", "steps": "5", "bodo": "powers"}, "odometer of Lécuyer"),
+        ],
+    )
+    def test_the_headline_names_the_smaller_odometer_at_the_end_whatever_is_drawn(
+        self, texts: dict[str, str], name: str
+    ) -> None:
+        a = asked(STOP, **(CIFAR | texts), bcurves="odometer")
+        (epsilon, label), (other, _) = a.facts.anytime
+        assert label == name
+        assert epsilon < other
+        assert {epsilon, other} == {float(a.facts.odometer.epsilon[-1]), float(a.facts.mixture.epsilon[-1])}
+        assert f"ε ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ = 1e-6 by the {name};" in STOP.headline(a)
 
     def test_rogers_leaves_through_the_top_also_beside_pins(self) -> None:
         plot = asked(STOP, **CIFAR, steps="4900").plot

@@ -151,7 +151,7 @@ def test_a_budget_set_beside_a_target_is_the_promise(query: str, budget: float |
 def test_the_plan_is_what_the_library_says_to_the_last_digit() -> None:
     settings = RunSettings(noise_multiplier=1.7, steps=90)
     cost = plan(settings, 10_000)
-    for method in ("moments", "renyi", "odometer"):
+    for method in ("moments", "renyi", "mixture"):
         known = {"noise_multiplier": 1.7, "sample_rate": 0.1024, "steps": cost.steps, "delta": 1e-5}
         np.testing.assert_array_equal(cost.epsilon[method], dpviz.accountant(method).evaluate(**known).epsilon)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
@@ -125,7 +125,7 @@ def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
     everything = (*spent_before(settings), (SampledGaussian(0.5, 64 / N), 1))
     claim = claims.claim_of_record(finished(engine, long, weights, ending(events, "stopped")), engine.store)
     assert claim.covers == "any_end"
-    assert claim.epsilon == float(OdometerAccountant().of_events(merge_events(everything), long.delta).epsilon)
+    assert claim.epsilon == float(MixtureOdometer().of_events(merge_events(everything), long.delta).epsilon)
 
 
 def test_a_file_s_claims_are_worked_out_again(engine: Engine, weights: Path) -> None:
@@ -183,8 +183,8 @@ def test_a_count_after_the_last_step_is_in_the_last_reading(engine: Engine, weig
     events = trained(COUNTED, weights)
     view = engine.look(finished(engine, COUNTED, weights, events[:-1]).id)
     assert events[-1].step == next(e.step for e in reversed(events) if e.kind == "count")
-    wanted = float(OdometerAccountant().of_events(claims.mechanisms(events), COUNTED.delta).epsilon)
-    assert claims.last_reading(view, "odometer") == pytest.approx(wanted, rel=1e-12)
+    wanted = float(MixtureOdometer().of_events(claims.mechanisms(events), COUNTED.delta).epsilon)
+    assert claims.last_reading(view, "mixture") == pytest.approx(wanted, rel=1e-12)
 
 
 def test_runs_of_earlier_versions_claim_what_holds_now(engine: Engine, weights: Path) -> None:

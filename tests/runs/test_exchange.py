@@ -54,7 +54,7 @@ def planned(plan: list[tuple[float, float, int]]) -> list[dict[str, Any]]:
         spent = [[*done, (mechanism, taken)] for taken in range(1, count + 1)]
         epsilon = {
             name: [float(accountant(name).of_events(now, settings.delta).epsilon) for now in spent]
-            for name in ("moments", "renyi", "odometer")
+            for name in ("moments", "renyi", "mixture")
         }
         done.append((mechanism, count))
         events.append(
@@ -348,7 +348,7 @@ def test_a_run_from_a_file_pays_for_its_start(store: Store) -> None:
     alone, both = (view(store, copied(store, run, change)) for change in (bytes, started_from(EARLIER)))
     for name, values in both.steps.items():
         if name.startswith("epsilon."):
-            assert (values > alone.steps[name]).all() or name == "epsilon.odometer"
+            assert (values > alone.steps[name]).all()
     assert (bool(both.disputes), bool(alone.disputes)) == (True, False)
 
 

@@ -83,7 +83,7 @@ def spent(settings, steps, mechanism=None):
     accounts = LiveAccounts(settings, examples=N)
     for _ in range(steps):
         accounts.step(mechanism or mechanism_at(settings, 1, N), None)
-    return claim_at(settings, N, charged=accounts.events, odometer=accounts.epsilons().get("odometer", 0.0), step=steps)
+    return claim_at(settings, N, charged=accounts.events, odometer=accounts.epsilons().get("mixture", 0.0), step=steps)
 
 
 def test_along_the_plan_it_rises_to_the_plan_and_no_further():

@@ -46,7 +46,7 @@ def test_early_in_a_plan_the_odometer_begins_with_the_earlier_ones():
     training = own_training(steps=2000)
     claim = next(training).claim
     assert claim.covers == "any_end"
-    assert claim.epsilon == dpviz.odometer_epsilon(noise_multiplier=1.5, sample_rate=0.1, steps=3, delta=1e-5)
+    assert claim.epsilon == dpviz.epsilon("mixture", noise_multiplier=1.5, sample_rate=0.1, steps=3, delta=1e-5)
 
 
 def test_only_what_took_a_step_counts_and_with_its_whole_plan():

@@ -100,7 +100,7 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
         *((epsilons, charged_until(events, step)) for step, epsilons in some),
         (summary["epsilon"], everything),
     ]:
-        for name in ("moments", "renyi", "odometer"):
+        for name in ("moments", "renyi", "mixture"):
             accountant = dpviz.accountant(name, **options.get(name, {}))
             expected = float(accountant.of_events(charged, settings.delta).epsilon)
             assert expected * (1 - 1e-9) <= epsilons[name] <= expected * (1 + near), name
@@ -198,7 +198,7 @@ def test_a_target_ends_the_run_and_says_how_it_was_measured(changed, reason, wor
     assert words in summary["text"]
     claim = Claim.from_json(summary["claim"])
     assert claim.demonstration
-    assert claim.shown.epsilon == min(planned_claim(settings, 3133).shown.epsilon, summary["epsilon"]["odometer"])
+    assert claim.shown.epsilon == min(planned_claim(settings, 3133).shown.epsilon, summary["epsilon"]["mixture"])
     assert reason == "target" or of_kind(events, "count")[-1]["accuracy"] >= 0.6
 
 
@@ -218,10 +218,10 @@ def test_stop_ends_the_run_with_its_record():
     assert (summary["state"], events[-1]["kind"]) == ("stopped", "stopped")
     assert 0 < summary["steps"] == sum(event["count"] for event in of_kind(events, "step")) < 10_000
     assert events[-1]["test_accuracy"] == of_kind(events, "evaluation")[-1]["test_accuracy"]
-    assert Claim.from_json(summary["claim"]).shown.epsilon <= summary["epsilon"]["odometer"]
+    assert Claim.from_json(summary["claim"]).shown.epsilon <= summary["epsilon"]["mixture"]
     summary, _ = recorded(ABALONE, Script("stop"))
     assert (summary["state"], summary["steps"], summary["mechanisms"]) == ("stopped", 0, [])
-    assert summary["epsilon"] == {"moments": 0.0, "renyi": 0.0, "odometer": 0.0}
+    assert summary["epsilon"] == {"moments": 0.0, "renyi": 0.0, "mixture": 0.0}
 
 
 def test_pause_waits_and_single_steps_tell_how_much_noise_came(monkeypatch):

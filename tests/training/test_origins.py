@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian, merge_events
@@ -77,7 +77,7 @@ def test_every_reading_begins_with_what_was_spent(secure: bool) -> None:
     settings = after(LOUD, QUIET, secure_noise=secure)
     accounts = LiveAccounts(settings, examples=N)
     before, mine = spent_before(settings), mechanism_at(settings, 1, N)
-    of_all = {"moments": Moments(), "renyi": Renyi(), "odometer": OdometerAccountant()}
+    of_all = {"moments": Moments(), "renyi": Renyi(), "mixture": MixtureOdometer()}
     for steps in (0, 1, 2):
         runs = (*before, (mine, steps)) if steps else before
         for name, accountant in of_all.items():
@@ -93,7 +93,7 @@ def test_an_early_end_never_falls_below_what_was_spent() -> None:
     settings = after(LOUD)
     accounts = LiveAccounts(settings, examples=N)
     for step in range(3):
-        odometer = accounts.epsilons()["odometer"]
+        odometer = accounts.epsilons()["mixture"]
         claim = claim_at(settings, N, charged=accounts.events, odometer=odometer, step=step)
         assert claim.epsilon >= tight(*LOUD.events)
         accounts.step(mechanism_at(settings, 1, N), None)

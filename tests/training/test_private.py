@@ -105,7 +105,7 @@ def test_early_in_a_long_plan_the_odometer_claims_less():
     next(found)
     claim = found.claim
     assert claim.covers == "any_end"
-    assert claim.epsilon == dpviz.odometer_epsilon(noise_multiplier=1.5, sample_rate=0.1, steps=1, delta=1e-5)
+    assert claim.epsilon == dpviz.epsilon("mixture", noise_multiplier=1.5, sample_rate=0.1, steps=1, delta=1e-5)
     assert claim.epsilon < found.planned.epsilon
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields import numbers
@@ -267,7 +267,7 @@ def test_curves_of_the_plan_begin_with_what_was_spent() -> None:
     origin = Origin(run="a", name="Run 1", data="abalone", mechanisms=((1.0, 0.03, 500),), epsilon=3.0)
     settings = TINY.with_(start_from="x", origins=(origin,), steps=300)
     ahead, mine = plan(settings, N), SampledGaussian(2.0, 64 / N)
-    for name, accountant in (("moments", Moments()), ("renyi", Renyi()), ("odometer", OdometerAccountant())):
+    for name, accountant in (("moments", Moments()), ("renyi", Renyi()), ("mixture", MixtureOdometer())):
         for at in (0, -1):
             runs = (*origin.events, (mine, int(ahead.steps[at])))
             wanted = float(accountant.of_events(runs, 1e-5).epsilon)  # type: ignore[attr-defined]

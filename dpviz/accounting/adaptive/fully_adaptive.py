@@ -57,6 +57,7 @@ class MixtureOdometer(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "mixture"
+    live: ClassVar[bool] = True
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values"}
     order_values: tuple[float, ...] = ()
 

@@ -56,7 +56,6 @@ class OdometerAccountant(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "odometer"
-    live: ClassVar[bool] = True
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "variant": "variant"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"variant": tuple(VARIANTS)}
     variant: str = "paper"

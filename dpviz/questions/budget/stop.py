@@ -58,7 +58,7 @@ class StopFacts:
     """Accounts along the chart's steps, and what they say.
 
     Attributes:
-        odometer, mixture, planned: ε at every step of the chart; None where it is not asked for.
+        odometer, mixture, planned: ε at every step of the chart.
         rogers: ε by the odometer of Rogers et al. 2016 after the last step; None where it is not worked out.
         allowed: steps that the filter lets pass; inf where they cost nothing.
         allowed_rogers: those that the filter of Rogers et al. lets pass, and
@@ -68,7 +68,7 @@ class StopFacts:
     """
 
     odometer: Bound
-    mixture: Bound | None
+    mixture: Bound
     planned: Bound
     rogers: float | None
     allowed: float
@@ -76,12 +76,21 @@ class StopFacts:
     allowed_adaptive: int | None
     excluded: str
     tight: TightBand | None = None
-    variants = VARIANT.options
+
+    @property
+    def anytime(self) -> tuple[tuple[float, str], tuple[float, str]]:
+        """ε after the last step and name of both odometers, the smaller first: the settings alone decide which.
+
+        So it can be chosen before the first step. Along a run, the smaller reading of each moment would cost both δ.
+        """
+        pairs = ((self.mixture, NAMES[MIXTURE]), (self.odometer, f"{NAMES[ODOMETER]} of Lécuyer"))
+        smaller, other = sorted((float(bound.epsilon[-1]), name) for bound, name in pairs)
+        return smaller, other
 
     @property
     def price(self) -> float:
         """What stopping at any time costs ÷ what the plan does."""
-        return float(self.odometer.epsilon[-1]) / max(float(self.planned.epsilon[-1]), 1e-300)
+        return self.anytime[0][0] / max(float(self.planned.epsilon[-1]), 1e-300)
 
     def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The odometer's."""
@@ -108,9 +117,11 @@ def stop(
         ValueError: the odometer knows no such mechanism; says why.
     """
     x = step_grid(steps, log_x)
-    accounts: dict[str, Accountant] = {ODOMETER: OdometerAccountant(variant), "planned": Renyi(conversion)}
-    if MIXTURE in curves:
-        accounts[MIXTURE] = MixtureOdometer()
+    accounts: dict[str, Accountant] = {
+        ODOMETER: OdometerAccountant(variant),
+        MIXTURE: MixtureOdometer(),
+        "planned": Renyi(conversion),
+    }
     if "other" in curves:
         accounts["other"] = OdometerAccountant(OTHER[variant])
     bounds = {key: account.epsilon_of(mechanism, steps=x, delta=delta) for key, account in accounts.items()}
@@ -147,7 +158,7 @@ def stop(
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
     of_plan, most = bounds["planned"], (allowed, allowed_rogers, allowed_adaptive)
-    facts = StopFacts(bounds[ODOMETER], bounds.get(MIXTURE), of_plan, last, *most, excluded)
+    facts = StopFacts(bounds[ODOMETER], bounds[MIXTURE], of_plan, last, *most, excluded)
     return Answer(plot, facts)
 
 

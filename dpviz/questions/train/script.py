@@ -3,7 +3,9 @@
 import dataclasses
 from collections.abc import Sequence
 
-from dpviz.accounting.methods import accountant
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.methods import LIVE
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 
@@ -30,8 +32,8 @@ def accounting(mechanisms: Sequence[Sequence[float]], delta: float) -> str:
     """Source that finds ε again from [[σ, q, steps], …] (`samplers.stored`), by the accountants that know all of it."""
     events = [read(one) for one in mechanisms]
     rows = "".join(f"    (dpviz.{mechanism!r}, {count}),\n" for mechanism, count in events)
-    asked = ("moments", "renyi", "odometer", "tight")
-    methods = tuple(name for name in asked if not any(accountant(name).supports(mechanism) for mechanism, _ in events))
+    asked: tuple[type[Accountant], ...] = (*LIVE, Tight)
+    methods = tuple(each.name for each in asked if not any(each().supports(mechanism) for mechanism, _ in events))
     return (
         "import dpviz\n\n"
         f"charged = [  # mechanism, times\n{rows}]\n"

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive import filter
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.accountant import Tight
@@ -148,7 +148,7 @@ def large_delta(delta: float, examples: int) -> str:
 @remembered
 def odometer_reading(events: tuple[Event, ...], delta: float) -> float:
     """The odometer's ε of everything that was charged: 0 for nothing, ∞ where it does not know a mechanism."""
-    accountant = OdometerAccountant()
+    accountant = MixtureOdometer()
     if any(accountant.supports(mechanism) for mechanism, _ in events):
         return math.inf
     return float(accountant.of_events(events, delta).epsilon) if events else 0.0

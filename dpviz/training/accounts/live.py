@@ -4,7 +4,7 @@
 >>> accounts = LiveAccounts(RunSettings(), examples=10_000)
 >>> accounts.step(SampledGaussian(2.0, 0.1), None)
 >>> sorted(accounts.epsilons())
-['moments', 'odometer', 'renyi']
+['mixture', 'moments', 'renyi']
 """
 
 import itertools

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields.declared import choice, field, several
@@ -57,7 +57,7 @@ METHOD_FILTER = choice("r_method", options={"all": "all methods"} | {key: kind.l
 VIEW = choice("r_view")
 ACCOUNTANT = choice(
     "r_acc",
-    options={"claim": "the claim"} | {each.name: PROVERS[each.name] for each in (Renyi, Moments, OdometerAccountant)},
+    options={"claim": "the claim"} | {each.name: PROVERS[each.name] for each in (Renyi, Moments, MixtureOdometer)},
 )
 FIELDS = (CHOSEN, TEXT, STATE, DATA_FILTER, METHOD_FILTER, VIEW, ACCOUNTANT)
 

@@ -251,8 +251,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     st.markdown(
         "A run claims one ε and states what it covers; the curves are readings. **Moments, Rényi and numerical (PLD)** "
-        "read the run as if its end had been planned. The **odometer** holds whenever the run ends, and the **filter** "
-        "keeps its budget. **Bayesian DP** only covers data like these."
+        "read the run as if its end had been planned. The **mixture odometer** holds whenever the run ends, also if "
+        "results chose noise and batches; the **filter** keeps its budget. **Bayesian DP** only covers data like these."
     )
     claim = claim_of_view(view, engine.store)
     coverage = claim.coverage if claim.holds else in_words(claim)
