@@ -69,8 +69,7 @@ def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = (
         beneath = GONE[texts.pop("preset")]
     elif preset in PRESETS:
         beneath = PRESETS[preset].values
-    questions = [shown.question(of_texts(beneath | texts)) for shown in PAGES if shown.key == page]
-    fields = [*more, *(field for question in questions for field in question.fields)]
+    fields = [*more, *_asked(beneath | texts, page)]
     if old in ("1", "2"):
         texts, beneath = _shared(texts, fields), _meant(beneath, preset, page, fields)
     keys = {field.key for field in fields} if old == "1" else set()
@@ -82,9 +81,21 @@ def version(link: Mapping[str, str]) -> str:
     return link.get(VERSION, TODAY if link.keys() <= _MODES else "1")
 
 
-def odd(link: Mapping[str, str]) -> list[str]:
-    """What must be said of a version that there is not."""
-    if (named := version(link)) in ("1", "2", TODAY):
+def _asked(texts: Mapping[str, str], page: str) -> list[Field[Any]]:
+    """The fields of the question that a page with this key asks then."""
+    return [field for shown in PAGES if shown.key == page for field in shown.question(of_texts(texts)).fields]
+
+
+def odd(link: Mapping[str, str], page: str = "") -> list[str]:
+    """What must be said of a version that there is not, and of today's keys where those of an earlier one are read."""
+    if (named := version(link)) in ("1", "2"):
+        return [
+            f"{field.label}: “{field.key}={link[field.key][:40]}” was left out. A link without v={TODAY} is an old "
+            f"one, where this page calls it “{field.earlier}”: add &v={TODAY}, or set it here."
+            for field in _asked(link, page)
+            if field.earlier and field.key in link and field.earlier not in link
+        ]
+    if named == TODAY:
         return []
     return [
         f"Version of the link: “{named[:40]}” is not 1, 2 or {TODAY}. The link was read as version {TODAY}, the newest."

@@ -175,7 +175,7 @@ def load_from_url(fields: Iterable[AnyField], page: str, more: Iterable[AnyField
         put(known[key], value)
     if not met:
         st.session_state[Keys.PINS], wrong = _pins(known, st.query_params.get_all("pin"), links.version(link), page)
-        notes = [*links.odd(link), *notes, *wrong]
+        notes = [*links.odd(link, page), *notes, *wrong]
     if not met or notes:
         st.session_state[Keys.NOTES] = notes
 

@@ -9,6 +9,7 @@ import pytest
 import dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.cost import langevin_tight
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.conditions import REGION, Kept
@@ -86,6 +87,29 @@ def test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it(
     tight = TightBand(np.ones(1), *(np.array([end]) for end in ends))
     answer = asked(COST, target="0.01", ldecay="fixed", steps="37")
     assert words in COST.headline(replace(answer, facts=replace(answer.facts, tight=tight)))
+
+
+def test_the_last_model_has_headline_metrics_and_verdict_of_its_own() -> None:
+    """All models' lower end, above the claim, says nothing against the last one's."""
+    answer = of_preset(COST, "sglast")
+    facts = answer.facts
+    last, everything = (numbers.epsilon(value, up=True) for value in (facts.last[-1], facts.epsilon()))
+    assert f"= <b>0.5</b>: releasing only the last model costs <b>ε ≤ {last}</b> at" in " ".join(
+        COST.headline(answer).split()
+    )
+    first, _, largest, _ = COST.metrics(answer)
+    assert (first.value, first.note) == (f"ε ≤ {last}", f"all models along the way: {everything}")
+    assert (largest.name, facts.best) == ("Largest η₁ for the claim, all models", facts.last[-1])
+    tight = TightBand(np.ones(1), np.array([5.0]), np.array([6.0]))
+    loose = replace(answer, facts=replace(facts, tight=tight), given=answer.given)
+    assert COST.metrics(loose)[1].note.endswith("of all models")
+    assert "the claimed <b>1</b> holds." in COST.headline(loose)
+    low = of_preset(COST, "sglast", target="0.5")
+    assert COST.headline(low).endswith("…")
+    low = replace(low, facts=replace(low.facts, tight=tight))
+    assert "the claimed <b>0.5</b> is neither proven nor refuted." in COST.headline(low)
+    known = replace(facts, tight=replace(tight, lower=np.array([0.1]), upper=np.array([0.2])))
+    assert known.best == 0.2, "what bounds all models bounds the last one"
 
 
 @pytest.mark.parametrize(("replaced", "sensitivity"), [("0", 1.0), ("1", 2.0)])

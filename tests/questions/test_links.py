@@ -85,6 +85,12 @@ def test_a_version_decides_alone_whose_defaults_are_meant(monkeypatch: pytest.Mo
     for odd in ("2", "3", "", "7", "x"):
         assert links.read({"sigma": "2", "v": odd}, "compose") == {"sigma": "2"}
         assert bool(links.odd({"sigma": "2", "v": odd})) is (odd not in ("2", "3"))
+    (note,) = links.odd({"n": "100"}, "langevin")
+    assert "“n=100” was left out" in note
+    assert "v=3" in note
+    for link in ({"n": "100", "v": "3"}, {"ln": "100"}, {"n": "100", "ln": "7"}):
+        assert links.odd(link, "langevin") == []
+    assert links.odd({"n": "100"}, "noise") == []
     for bare in ({}, {"expert": "1"}, {"present": "sigma", "embed": "true"}):
         assert links.read(bare, "compose") == bare
     assert "quantile" not in links.read({"target": "2"}, "attack"), "its question has no quantile"

@@ -198,6 +198,9 @@ class ChainFacts:
         allowed: the largest η₁ for some ε, the last one the claim's, with the constants; 0 where none is proven.
         tight: the numerically tight interval after all steps; None until it is there.
         earlier: the same after some numbers of steps before.
+        last: ε of the last model alone after the chart's numbers of steps, never above that of all models; None where
+            that is not asked for, or nothing is proven.
+        excluded: why nothing is proven of the last model; empty where nobody asked.
     """
 
     chain: Chain
@@ -205,6 +208,8 @@ class ChainFacts:
     allowed: LangevinConstants
     tight: TightBand | None = None
     earlier: TightBand | None = None
+    last: Array | None = None
+    excluded: str = ""
 
     def epsilon(self, conversion: str = "improved") -> float:
         """Rényi ε of all steps."""
@@ -228,7 +233,9 @@ class ChainFacts:
 
     @property
     def alone(self) -> str:
-        """What the smallest valid ε alone would allow."""
+        """What the smallest valid ε of all models alone would allow; of what, where the last model is asked for."""
+        if self.last is not None:
+            return "of all models"
         chance = numbers.probability(float(attack_success(self.best, delta=self.chain.delta)), up=True)
         return f"alone: {chance}".replace(" %", "\u202f%")
 
@@ -238,8 +245,14 @@ class ChainFacts:
 
     @property
     def best(self) -> float:
-        """The smallest valid ε of all steps that is known now."""
-        return self.epsilon() if self.tight is None else min(self.epsilon(), float(self.tight.upper[-1]))
+        """The smallest valid ε of what is released that is known now: what bounds all models bounds the last one."""
+        renyi = self.epsilon() if self.last is None else float(self.last[-1])
+        return renyi if self.tight is None else min(renyi, float(self.tight.upper[-1]))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is too low; below the last model's ε no bound is known, so never for that alone."""
+        return self.last is None and self.least > self.chain.claim
 
 
 def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = None) -> ChainFacts:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,22 +46,9 @@ SMOOTHNESS, STRONG, DIAMETER = (number(key) for key in ("lsmooth", "lstrong", "l
 ERROR_AXIS = Axis("mean squared error ÷ C, at most", column="mse", log=True, write=four_digits)
 
 
-@dataclass(frozen=True, eq=False)
-class LastFacts(ChainFacts):
-    """The steps' facts, and what the last model alone costs.
-
-    Attributes:
-        last: ε of it after the chart's numbers of steps, never above that of all; None where nothing is proven.
-        excluded: why not; empty where nobody asked.
-    """
-
-    last: Array | None = None
-    excluded: str = ""
-
-
 def with_last(
     facts: ChainFacts, *, last_only: bool, smoothness: float, strong_convexity: float, diameter: float
-) -> LastFacts:
+) -> ChainFacts:
     """The last model's ε for a loss with these constants; no projection at a `diameter` of 0."""
     chain, last, reason = facts.chain, None, ""
     if last_only:
@@ -73,17 +60,18 @@ def with_last(
         if not reason:
             last = last_iterate_bound(*asked, marks=step_marks(chain.steps), delta=chain.delta).epsilon
             last = np.minimum(last, facts.cost["improved"].epsilon)
-    return LastFacts(**vars(facts), last=last, excluded=reason)
+    return replace(facts, last=last, excluded=reason)
 
 
-def cost(facts: LastFacts, **_: object) -> LinePlot:
+def cost(facts: ChainFacts, **_: object) -> LinePlot:
     """ε of the steps so far by two conversions of Rényi divergences, the tight interval, and the last model's."""
     chain = facts.chain
     x = step_marks(chain.steps)
+    models = "" if facts.last is None else ", all models"
     lines = tuple(
         Line(
             key,
-            f"Rényi {key}",
+            f"Rényi {key}{models}",
             x,
             facts.cost[key].epsilon,
             f"renyi_{key}",
