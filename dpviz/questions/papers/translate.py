@@ -44,9 +44,14 @@ OPTION = re.compile(r"^-+(?=[^\W\d])")  # what a command writes before a name
 NUMBER = re.compile(r"[-+]?(?=\.?\d)(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][-+]?\d+)?")
 CODE = re.compile(r"(?m)^[ \t]*(?:(?:async |for|while|def|class|with|if)\b.*:(?:\s|$)|import |from .* import )")
 ACCUMULATION = re.compile(r"\w*accum\w*steps?|\w*accum\w*iters?|\w*acc_steps")
-PATTERNS = (*snippet.NAMES.values(), re.compile("poisson_sampling|shuffle|drop_last"), ACCUMULATION)
 PHYSICAL = re.compile(r"\w*physical\w*|batchmemorymanager")
 MICROBATCHES = re.compile(r"num_micro_?batches")
+UNTRANSLATED = {re.compile(names): problem for names, problem in WORDS["untranslated"].items()}
+# Names that a log's pairs may have: those that are read, and those that say why a plan is not.
+PATTERNS = (
+    *snippet.NAMES.values(), *UNTRANSLATED, PHYSICAL, MICROBATCHES,
+    re.compile(r"poisson_sampling|shuffle|drop_last|\w*accum\w*"),
+)  # fmt: skip
 UNREAD = "unread"  # what stands for a value that is no plain number
 # dp_accounting's events → their numbers, in order, and the mechanism; `SAMPLED` ones hold an event behind them.
 EVENTS: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
@@ -286,19 +291,26 @@ class _Settings:
         sigma = self._needed(NOISE.key)
         chosen, replaced = self._sampler()
         share = self._accumulated()
-        rates = self._rate(share, poisson=chosen == "poisson")
+        rates = self._rate(poisson=chosen == "poisson")
+        if share > 1.0 and chosen == "poisson":
+            self._assume("independent")
+            if replaced:
+                self._gaps.append(ASK["replace"])
         steps, epochs = self._number("steps"), self._number(EPOCHS.key)
         if not self._given["steps"] and not self._given[EPOCHS.key]:
             self._gaps.append(ASK["steps"])
         if self._gaps or sigma is None or rates is None:
             return self._made([])
-        rate, epoch = rates
+        each, epoch = rates
+        rate = share * each
         if not 0.0 < rate <= 1.0:
             raise ValueError(f"Expected a sampling rate q above 0, at most 1, found {rate:.12g}.")
-        longest = steps_of(epochs or 0.0, epoch)
+        longest = steps_of(epochs or 0.0, share * epoch)
         if steps and epochs and steps != longest:
             self._assume("longer", steps=f"{max(steps, longest):.0f}")
         count = _whole(max(math.ceil(steps or 0.0), longest))
+        if chosen == "poisson" and share > 1.0:  # as often as it was drawn, an example is in the sum
+            return self._made([(dpviz.PersonRows(sigma, each, _whole(share)), count)])
         if chosen == "poisson":
             return self._made([((dpviz.ReplaceOneGaussian if replaced else dpviz.SampledGaussian)(sigma, rate), count)])
         return self._made([self._passes(chosen, sigma, rate, max(steps or 0.0, (epochs or 0.0) / rate))])
@@ -316,8 +328,8 @@ class _Settings:
                 self._gaps.append(f"{lines_text(lines).capitalize()}: {ASK[key]}")
         if self._bindings.opaque:
             self._assume("opaque", lines=lines_text(sorted(self._bindings.opaque)).capitalize())
-        for names, problem in WORDS["untranslated"].items():
-            for name in (name for name in self._bindings if re.fullmatch(names, name)):
+        for names, problem in UNTRANSLATED.items():
+            for name in filter(names.fullmatch, self._bindings):
                 for value, line in self._bindings.readings(name):
                     if value != 1.0:
                         self._gaps.append(f"Line {line}: {name}: {problem}.")
@@ -350,14 +362,14 @@ class _Settings:
             self._gaps.append(f"{lines_text(sorted(lines)).capitalize()}: {ASK['accumulation']}")
         if parts is not None and parts != single(self._given[BATCH.key]):
             self._gaps.append(ASK["microbatches"])
-        if share is not None and not share >= 1.0:
-            raise ValueError(f"Expected at least 1 micro-batch in a step, found {share:.12g}.")
+        if share is not None and not (share >= 1.0 and share == int(share)):
+            raise ValueError(f"Expected a whole number of micro-batches in a step, at least 1, found {share:.12g}.")
         if share is not None:
             self._assume("accumulation", count=f"{share:.12g}")
         return 1.0 if share is None else share
 
-    def _rate(self, share: float, *, poisson: bool) -> tuple[float, float] | None:
-        """q of a noisy step, not below the truth, and 1 ÷ the steps of an epoch, not above it; None if not settled."""
+    def _rate(self, *, poisson: bool) -> tuple[float, float] | None:
+        """q of a batch, not below the truth, and 1 ÷ the batches of an epoch, not above it; None if not settled."""
         batch_given, size_given = single(self._given[BATCH.key]), single(self._given[SIZE.key])
         if self._given["rate"]:
             if (rate := self._number("rate")) is None:
@@ -367,12 +379,12 @@ class _Settings:
             others = batch_given / size_given if batch_given and size_given else 0.0
             if others > rate * (1.0 + 1e-9):
                 self._assume("larger", rate=f"{others:.6g}")
-            return share * max(rate, others), share * max(rate, others)
+            return max(rate, others), max(rate, others)
         batch = self._needed(BATCH.key)
         size = self._needed(SIZE.key) if self._given[BATCH.key] else None
         if batch is None or size is None or not size > 0.0:
             return None
-        rate = batch * share / size
+        rate = batch / size
         opacus = poisson and any(name.startswith("make_private") for name in self._bindings.calls)
         if not (opacus and 0.0 < rate <= 1.0):
             return rate, rate
