@@ -121,6 +121,7 @@ _BLOCK = 1 << 21  # coordinates in memory at once for disjoint pairs: 16 MB
 _MOST_DRAWN = 500_000_000  # about ten seconds of drawing
 _MOST_KEPT = 20_000_000  # coordinates that all pairs need at the same time: 160 MB
 _MOST_PAIRED = 2_000  # vectors: two million pairs
+_UNTHREADED = 1 << 18  # products that OpenBLAS leaves to one thread: several spin longer than such a one takes
 _NEAR = 1e-6  # squared distance of directions below which 2 − 2cos has lost too many digits
 
 
@@ -212,7 +213,9 @@ def _all(count: int, width: int, shape: float, rng: np.random.Generator) -> tupl
     """Gram product of the directions, and differences for the pairs so near that the product has lost digits."""
     norms, unit = _directions(rng.weibull(shape, (count, width)))
     first, second = np.triu_indices(count, 1)
-    turn = np.clip(2.0 - 2.0 * (unit @ unit.T)[first, second], 0.0, 4.0)
+    rows = _UNTHREADED // unit.size or count
+    gram = np.concatenate([unit[start : start + rows] @ unit.T for start in range(0, count, rows)])
+    turn = np.clip(2.0 - 2.0 * gram[first, second], 0.0, 4.0)
     near = np.flatnonzero(turn < _NEAR)
     step = max(1, _BLOCK // width)
     for start in range(0, near.size, step):

@@ -202,7 +202,7 @@ def test_every_level_bounds_the_truth_from_both_sides(distances: Array, steps: i
     (truth,) = sample_moments(distances, 2.0, 0.05, steps, np.array([float(order)]), 1e-15)
     assert estimator.counts == (64, 512, None)
     for level in range(estimator.last + 1):
-        (found,) = estimator.log_means(np.array([float(steps)]), np.array([0]), level)
+        found = estimator.log_means(np.array([float(steps)]), np.array([0]), level)
         slack = 1e-11 * truth
         assert found.lower[0] - slack <= truth <= found.upper[0] + slack
     assert found.lower[0] == found.upper[0] == pytest.approx(truth, rel=1e-11)

@@ -37,7 +37,7 @@ from dpviz.questions.links import TODAY, VERSION
 ROOT = Path(__file__).resolve().parents[2]
 
 # A 2-core machine with all tests running is slow; a page that is not done by then is broken.
-TIMEOUT_MS = 150_000  # all of Papers takes 50 s of processor time, beside other tests
+TIMEOUT_MS = 150_000  # other tests run beside it
 
 
 # How a page is shown, as options of a browser's context; the fixture ``page`` takes one.

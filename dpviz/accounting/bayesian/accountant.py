@@ -175,11 +175,12 @@ def _moments(estimator: Estimator, total_steps: Array, slack: Array, *, only_bes
     # the smallest samples are evaluated directly wherever it matters, and then equal Eq. 14 to rounding
     tolerance = 0.0 if estimator.ordered.size <= 2000 else _TOLERANCE
     for level in range(estimator.last + 1):
-        for column in np.flatnonzero(wanted.any(axis=0)):
-            rows = np.flatnonzero(wanted[:, column])
-            (refined,) = estimator.log_means(total_steps[rows], np.array([column]), level)
+        some = np.flatnonzero(wanted.any(axis=0))
+        for columns in [some] if total_steps.size == 1 else some[:, None]:
+            rows = np.flatnonzero(wanted[:, columns[0]])
+            refined = estimator.log_means(total_steps[rows], columns, level)
             for field in fields(LogMeans):
-                getattr(moments, field.name)[rows, column] = getattr(refined, field.name)
+                getattr(moments, field.name)[rows, columns] = getattr(refined, field.name)
         wanted = moments.upper - moments.lower > tolerance * (moments.lower + slack[:, None])
         if only_best:
             best = ((moments.upper + slack[:, None]) / estimator.orders).min(axis=1)

@@ -137,6 +137,7 @@ def step_costs(scaled: Array, orders: Whole, rate: float, divergence: str = "lef
 FIRST_ORDERS = np.arange(1, 33)
 _SLOPES = np.arange(2, 34) * np.arange(1, 33) / 2.0
 _LARGEST_EXPONENT = 600.0
+_UNTHREADED = 256  # rows of a product that OpenBLAS leaves to one thread: several spin longer than it takes
 
 
 @remembered
@@ -158,7 +159,10 @@ def psi(scaled: Array, rate: float) -> Array:
     probabilities = _probabilities(rate)
     if probabilities is None or scaled.size == 0 or float(scaled.max()) * _SLOPES[-1] > _LARGEST_EXPONENT:
         return step_costs(scaled, FIRST_ORDERS, rate)
-    costs: Array = np.log1p(np.expm1(scaled[:, None] * _SLOPES) @ probabilities.T)
+    costs = np.empty((scaled.size, FIRST_ORDERS.size))
+    for start in range(0, scaled.size, _UNTHREADED):
+        part = slice(start, start + _UNTHREADED)
+        costs[part] = np.log1p(np.expm1(scaled[part, None] * _SLOPES) @ probabilities.T)
     return costs
 
 
@@ -273,18 +277,18 @@ class Estimator:
         self._tables: dict[int, Bins] = {}
         self._table_costs: dict[int, tuple[Array, Array, Array]] = {}
 
-    def log_means(self, total_steps: Array, columns: Index, level: int) -> list[LogMeans]:
-        """The bounds for all T (shape (n,)) at each of the chosen orders, one entry per order."""
+    def log_means(self, steps: Array, columns: Index, level: int) -> LogMeans:
+        """The bounds for each T and order, shapes (n,) and (n,), or one of either for all of the other."""
         if level not in self._tables:
             self._tables[level] = make_bins(self.ordered, self.counts[level], self.masses)
         bins = self._tables[level]
         if bins.low.size <= _SMALL:  # all orders at once cost little more than one
             if level not in self._table_costs:
                 self._table_costs[level] = self._costs_of(bins, self.orders)
-            low, mean, high = (table[:, columns] for table in self._table_costs[level])
+            low, mean, high = (table[:, columns].T for table in self._table_costs[level])
         else:
-            low, mean, high = self._costs_of(bins, self.orders[columns])
-        return [self.bounds(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(columns.size)]
+            low, mean, high = (table.T for table in self._costs_of(bins, self.orders[columns]))
+        return self.bounds(bins, low, mean, high, np.broadcast_to(steps, max(steps.size, columns.size)))
 
     def _costs_of(self, bins: Bins, orders: Whole) -> tuple[Array, Array, Array]:
         """ψ at the bins' low ends, means and high ends, shape (bins, orders) each."""
