@@ -15,7 +15,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
-from dpviz.accounting.pld.quick import quick_tight_of_events, settled
+from dpviz.accounting.pld.quick import quick_epsilon, settled
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot, Plot
@@ -83,7 +83,7 @@ def marked_steps(steps: int, *, log: bool) -> Array:
 
 def end(events: Sequence[Event], delta: float) -> TightBand:
     """The upper end after all of [(mechanism, steps), …], some milliseconds; NaN where the interval has none."""
-    most = quick_tight_of_events(events, delta).epsilon
+    most = quick_epsilon(events, delta)
     known = most <= LARGEST_EPSILON
     low, high = np.array([0.0 if known else np.nan]), np.array([most if known else np.nan])
     return TightBand(np.array([float(sum(t for _, t in events))]), low, high, soon=True)

@@ -23,7 +23,7 @@ from dpviz.accounting.pld.composed_loss import LOG_SILENT, ComposedLoss, epsilon
 from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.accounting.pld.loss_transform import loud_modes, masses_of, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.pld.quick import quick_profile, quick_tight, quick_tight_of_events
+from dpviz.accounting.pld.quick import quick_accuracy, quick_epsilon, quick_profile
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
@@ -305,13 +305,13 @@ KINDS = (SampledGaussian, ReplaceOneGaussian, Laplace)
 
 
 def near(mechanism: Mechanism, steps: int, delta: float) -> None:
-    quick, slow = quick_tight(mechanism, steps, delta), tight_epsilon(mechanism, steps, delta)
-    exact = best_accuracy(mechanism=mechanism, steps=steps)
-    assert slow.lower <= quick.epsilon
-    assert exact.lower <= quick.accuracy <= 1.0
-    assert quick.accuracy <= 1.01 * exact.upper
+    epsilon, slow = quick_epsilon([(mechanism, steps)], delta), tight_epsilon(mechanism, steps, delta)
+    accuracy, exact = quick_accuracy(mechanism, steps, delta), best_accuracy(mechanism=mechanism, steps=steps)
+    assert slow.lower <= epsilon
+    assert exact.lower <= accuracy <= 1.0
+    assert accuracy <= 1.01 * exact.upper
     if slow.upper <= 50.0:
-        assert quick.epsilon <= 1.01 * float(slow.upper)
+        assert epsilon <= 1.01 * float(slow.upper)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -344,16 +344,25 @@ def test_along_every_slider_around_the_defaults(kind: type[Mechanism], every: in
 
 def test_unlike_steps_together() -> None:
     events = [(SampledGaussian(4.0, 0.01), 3000), (SampledGaussian(1.0, 0.002), 200)]
-    quick, slow = quick_tight_of_events(events, 1e-6), tight_epsilon_of_events(events, 1e-6)
-    assert slow.lower <= quick.epsilon <= 1.01 * slow.upper
-    assert quick.accuracy > max(best_accuracy(mechanism=m, steps=t).lower for m, t in events)
+    slow = tight_epsilon_of_events(events, 1e-6)
+    assert slow.lower <= quick_epsilon(events, 1e-6) <= 1.01 * slow.upper
 
 
 def test_nothing_released() -> None:
     for mechanism, steps in ((SampledGaussian(1.0, 0.0), 10), (SampledGaussian(1.0, 0.5), 0)):
-        quick = quick_tight(mechanism, steps, 1e-5)
-        assert quick.epsilon == 0.0
-        assert quick.accuracy == pytest.approx(0.5, abs=1e-12)
+        assert quick_epsilon([(mechanism, steps)], 1e-5) == 0.0
+        assert quick_accuracy(mechanism, steps, 1e-5) == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps"), [(0.549, 1 / 60000, 6_000_000), (0.653, 8 / 60000, 750_000)])
+def test_rare_large_losses_need_one_finer_grid_alone(
+    sigma: float, rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise at batches below 10: the slow accuracy took .1 to 1.6 s a frame."""
+    mechanism = SampledGaussian(sigma, rate)
+    exact = best_accuracy(mechanism=mechanism, steps=steps)
+    monkeypatch.setattr("dpviz.accounting.pld.quick.best_accuracy", None)
+    assert exact.lower <= quick_accuracy(mechanism, steps, 1e-5) <= 1.01 * exact.upper
 
 
 @pytest.mark.parametrize(

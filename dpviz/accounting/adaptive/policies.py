@@ -48,6 +48,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol, Self, final
 
 import numpy as np
@@ -57,7 +58,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.mechanisms import Event, SampledGaussian
 
 
@@ -401,6 +402,7 @@ class PolicyTrajectory:
         return np.arange(float(self.accuracy.size))
 
 
+@lru_cache(256)
 def _epoch(setting: Setting, size: int) -> Event:
     """An epoch's steps: as many as batches fit into the data, rounded up."""
     batch = min(setting.batch_size, size)
@@ -437,10 +439,11 @@ def policy_trajectory(
     margin = _validate.whole(0, margin_epochs=margin_epochs)
     odometer = OdometerAccountant(variant)
     budget = _budget(policy, scenario, delta, target_epsilon, one_order=one_order, orders=odometer.orders)
-    spending, ledger = Spending(budget), Ledger(odometer)
+    spending, running = Spending(budget), RunningSum(odometer)
     random = np.random.default_rng(scenario.seed)
     accuracy, ended = scenario.first, "epochs"
-    rows = [(*policy.setting, accuracy, math.nan, 0.0, 0.0, 0.0)]
+    rows = [(*policy.setting, accuracy, math.nan, 0.0)]
+    totals = [(budget.spent, running.total)]
     for epoch in range(1, most + 1):
         setting = policy.setting
         steps = _epoch(setting, scenario.size)
@@ -449,23 +452,25 @@ def policy_trajectory(
         except BudgetExceeded:
             ended = "budget"
             break
-        ledger.spend(*steps)
+        running.add(*steps)
         accuracy = _trained(accuracy, setting, scenario, random)
         count, blocked = math.nan, False
         if policy.every and epoch % policy.every == 0 and budget.allows(policy.count_mechanism):
             right = scenario.size * accuracy
             seen = release(lambda: right, mechanism=policy.count_mechanism, account=spending, random=random)  # noqa: B023
-            ledger.spend(seen.mechanism)
+            running.add(seen.mechanism, 1)
             # Without a budget there is always room.
             room = target_epsilon is None or budget.remaining_steps(steps[0]) > margin * steps[1]
             count, blocked = seen.value, policy.blocked(seen, may_lower=room)
             policy = policy.observe(seen, may_lower=room)
-        rows.append((*setting, accuracy, count, float(blocked), budget.epsilon(), float(ledger.bound(delta).epsilon)))
+        rows.append((*setting, accuracy, count, float(blocked)))
+        totals.append((budget.spent, running.total))
         if policy.stopped:
             ended = "goal"
             break
-    sigma, batch, reached, counts, held, planned, running = np.array(rows).T
-    return PolicyTrajectory(sigma, batch, reached, counts, held, planned, running, ended, budget.events)
+    several = zip((budget.accountant, odometer), zip(*totals, strict=True), strict=True)
+    planned, stopped = (one.bound(np.array(total), delta).epsilon for one, total in several)
+    return PolicyTrajectory(*np.array(rows).T, planned, stopped, ended, budget.events)
 
 
 def _budget(

@@ -1,8 +1,8 @@
 """The upper ends of the tight ε(δ) and of the best attack's accuracy, from one privacy loss distribution.
 
     >>> from dpviz.mechanisms import SampledGaussian
-    >>> found = quick_tight(SampledGaussian(noise_multiplier=4.0, sample_rate=0.01), 10_000, 1e-5)
-    >>> f"{found.epsilon:.3f} {found.accuracy:.4f}"
+    >>> mechanism = SampledGaussian(noise_multiplier=4.0, sample_rate=0.01)
+    >>> f"{quick_epsilon([(mechanism, 10_000)], 1e-5):.3f} {quick_accuracy(mechanism, 10_000, 1e-5):.4f}"
     '0.948 0.5506'
 
 `tight_epsilon` and `best_accuracy` look again, on grids of their own, until they pinch the truth: some 0.1 s. Here the
@@ -30,6 +30,7 @@ from dpviz.mechanisms import Event, Mechanism, merge_events
 
 ANCHOR = 0.15  # of the largest ε of a curve: one tilt resolves it all from there, from the middle not where δ is near 1
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked
+FINEST = 0.0625  # of an interval that is looked at once more; finer ones take as long as the slow ones
 ZERO: Array = np.zeros(1)
 
 
@@ -38,37 +39,18 @@ def settled(exact: Array | float, quick: Array | float) -> Array:
     return np.asarray(np.minimum(quick, np.maximum(exact, np.asarray(quick) / 1.01)))
 
 
-class QuickTight(NamedTuple):
-    """Upper bounds, never below the truth.
-
-    Attributes:
-        epsilon: ε at δ.
-        accuracy: how often the best attack is right at even odds.
-    """
-
-    epsilon: float
-    accuracy: float
-
-
-def quick_tight(mechanism: Mechanism, steps: int, delta: float) -> QuickTight:
-    """Both of equal steps.
+def quick_epsilon(events: Iterable[Event], delta: float) -> float:
+    """ε at δ in (0, 1) of events of equal steps [(mechanism, count), …] together, never below the truth.
 
     Args:
-        mechanism: one step; it has a dominating pair.
-        steps: T, whole, ≥ 0.
+        events: each mechanism has a dominating pair; counts are whole, ≥ 0.
         delta: δ in (0, 1).
     """
-    return quick_tight_of_events([(mechanism, steps)], delta)
-
-
-def quick_tight_of_events(events: Iterable[Event], delta: float) -> QuickTight:
-    """Both of events of equal steps [(mechanism, count), …] together."""
-    merged, target = tuple(merge_events(events)), _validate.number(delta=delta)
-    return QuickTight(_epsilon(merged, target), _accuracy(merged, target))
+    return _epsilon(tuple(merge_events(events)), _validate.number(delta=delta))
 
 
 def quick_accuracy(mechanism: Mechanism, steps: int, delta: float) -> float:
-    """The accuracy of `quick_tight` alone: its ε may take much longer."""
+    """How often the best attack is right at even odds, never below the truth; off the grid that ε at δ needs."""
     return _accuracy(tuple(merge_events([(mechanism, steps)])), _validate.number(delta=delta))
 
 
@@ -151,8 +133,9 @@ def _zero(events: tuple[Event, ...], delta: float) -> float:
     """δ(0) from above."""
     mechanisms, counts = _releasing(events)
     aim, tail, _, lower, _, zero, least = _look(events, delta)
-    if 1.0 + zero > ENOUGH * (1.0 + least):
-        level = Aim(aim.interval, 0.0, aim.log_wrap)
+    gap = (zero - least) / (1.0 + least)
+    if gap > ENOUGH - 1.0:  # a tilted window may be too wide; and the gap is in proportion to the interval
+        level = Aim(min(max(0.9 * (ENOUGH - 1.0) / gap, FINEST), 1.0) * aim.interval, 0.0, aim.log_wrap)
         [(above, below)] = grids.removed_rows(mechanisms, counts[None], level, tail)
         zero, least = min(zero, float(delta_at(above, ZERO, 1.0)[0])), max(least, float(delta_at(below, ZERO, -1.0)[0]))
     if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < grids.LARGEST_EPSILON:

@@ -13,7 +13,7 @@ from dpviz.accounting.attack.trade_off import MIDDLE, upper_deltas
 from dpviz.accounting.attack.trade_off import POINTS as CURVE
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_profile
-from dpviz.accounting.pld.quick import quick_profile, quick_tight
+from dpviz.accounting.pld.quick import quick_epsilon, quick_profile
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
@@ -90,7 +90,7 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
     if Renyi().family not in left:
         epsilon = float(dpviz.epsilon(Renyi.name, delta=delta, **run))
     elif Tight.name not in left:
-        epsilon, name = quick_tight(mechanism, steps, delta).epsilon, Tight.name
+        epsilon, name = quick_epsilon([(mechanism, steps)], delta), Tight.name
     curves: dict[str, Array] = {}
     unsampled = _without_sampling(mechanism).as_gaussian
     facts = RocFacts(epsilon, name, 1.0, x, unsampled, left)
