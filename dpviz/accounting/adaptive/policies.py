@@ -470,7 +470,8 @@ def policy_trajectory(
             break
     several = zip((budget.accountant, odometer), zip(*totals, strict=True), strict=True)
     planned, stopped = (one.bound(np.array(total), delta).epsilon for one, total in several)
-    return PolicyTrajectory(*np.array(rows).T, planned, stopped, ended, budget.events)
+    sigma, batch, reached, counts, held = np.array(rows).T
+    return PolicyTrajectory(sigma, batch, reached, counts, held, planned, stopped, ended, budget.events)
 
 
 def _budget(

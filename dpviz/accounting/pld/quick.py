@@ -133,9 +133,10 @@ def _zero(events: tuple[Event, ...], delta: float) -> float:
     """δ(0) from above."""
     mechanisms, counts = _releasing(events)
     aim, tail, _, lower, _, zero, least = _look(events, delta)
-    gap = (zero - least) / (1.0 + least)
-    if gap > ENOUGH - 1.0:  # a tilted window may be too wide; and the gap is in proportion to the interval
-        level = Aim(min(max(0.9 * (ENOUGH - 1.0) / gap, FINEST), 1.0) * aim.interval, 0.0, aim.log_wrap)
+    for finest in (1.0, FINEST):  # a tilted window may be too wide; then the gap is in proportion to the interval
+        if (gap := (zero - least) / (1.0 + least)) <= ENOUGH - 1.0:
+            break
+        level = Aim(max(0.9 * (ENOUGH - 1.0) / gap, finest) * aim.interval, 0.0, aim.log_wrap)
         [(above, below)] = grids.removed_rows(mechanisms, counts[None], level, tail)
         zero, least = min(zero, float(delta_at(above, ZERO, 1.0)[0])), max(least, float(delta_at(below, ZERO, -1.0)[0]))
     if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < grids.LARGEST_EPSILON:
