@@ -19,7 +19,7 @@ import dpviz
 from dpviz._extras import MissingExtra, extra
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields.parameters import PARAMETERS
-from dpviz.mechanisms import MECHANISMS
+from dpviz.mechanisms import MECHANISMS, of_person
 from dpviz.ui.launch import launch
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
@@ -71,7 +71,8 @@ def _answer(given: argparse.Namespace) -> float:
     own = {name: 1.0 if name == unknown else _number(name, getattr(given, name)) for name in kind.parameters()}
     asked = ("steps", "delta", "epsilon")
     known: dict[str, Any] = {name: _number(name, getattr(given, name)) for name in asked if name != unknown}
-    known |= _how(given) | {"mechanism": kind(**own)}
+    rows = int(_number("rows", given.rows or "1"))
+    known |= _how(given) | {"mechanism": of_person(kind(**own), rows)}
     if given.command == "solve":
         return dpviz.solve(unknown, target_epsilon=known.pop("epsilon"), **known)
     return float(getattr(dpviz, given.command)(**known))

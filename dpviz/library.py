@@ -57,6 +57,7 @@ from dpviz.mechanisms import (
     FixedSize,
     Laplace,
     Mechanism,
+    PersonOf,
     PersonRows,
     RandomAllocation,
     ReplaceOneGaussian,
@@ -65,4 +66,5 @@ from dpviz.mechanisms import (
     Shuffled,
     TruncatedPoisson,
     WithReplacement,
+    of_person,
 )

@@ -230,7 +230,7 @@ def guarantee(
         "sampler": UNKNOWN if UNKNOWN in (sampler, accounted) else YES if sampler in covers else NO,
         "delta": UNKNOWN if size is None else YES if delta * size < 1.0 - 1e-12 else NO,
         **({"tuning": YES} if tuned else {}),
-        **({"rows": YES} if step.adjacency is step.adjacency.PERSON else {}),
+        **({"rows": YES} if step.adjacency.unit == step.adjacency.PERSON.unit else {}),
     }
     if both := computed.keys() & answers:
         raise ValueError(f"Expected no answer to {', '.join(sorted(both))}: the other settings decide. Leave it out.")

@@ -237,7 +237,7 @@ class _Problem:
         numbers = {**self.known, name: value}
         mechanism = self.mechanism
         if name in mechanism.parameters():
-            mechanism = replace(mechanism, **{name: value})  # type: ignore[type-var]
+            mechanism = mechanism.changed(**{name: value})
         return mechanism, numbers["steps"], numbers.get("delta", math.nan)
 
     def bound(self, name: str, value: float) -> Bound:

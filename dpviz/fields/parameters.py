@@ -11,7 +11,9 @@ KEYS = {
     "size": "n",
     "batch": "drawn",
     "epochs": "passes",
+    "rows": "persons",
 }
 KEYS |= {"largest_batch": "largest"}
-NAMES = dict.fromkeys(sorted((name for kind in MECHANISMS for name in kind.parameters()), key="sample_rate".__eq__))
+_OWN = sorted((name for kind in MECHANISMS for name in kind.parameters()), key="sample_rate".__eq__)
+NAMES = dict.fromkeys([*_OWN, "rows"])  # rows of a person, which any of them may have
 PARAMETERS = {name: number(KEYS.get(name, name)) for name in NAMES}

@@ -4,6 +4,7 @@ from dpviz.mechanisms.correlated import BandedNoise, Correlated, CorrelatedEpoch
 from dpviz.mechanisms.fixed_size import FixedSize, WithReplacement
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, merge_events
+from dpviz.mechanisms.person import PersonOf, of_person, one_row_of
 from dpviz.mechanisms.person_rows import PersonRows
 from dpviz.mechanisms.random_allocation import RandomAllocation
 from dpviz.mechanisms.sampled_gaussian import GaussianEvent, ReplaceOneGaussian, SampledGaussian
@@ -14,7 +15,6 @@ from dpviz.mechanisms.truncated_poisson import TruncatedPoisson
 MECHANISMS: tuple[type[Mechanism], ...] = (
     SampledGaussian,
     ReplaceOneGaussian,
-    PersonRows,
     TruncatedPoisson,
     FixedSize,
     WithReplacement,

@@ -168,8 +168,16 @@ class WithReplacement(_Drawn):
     def pair(self) -> DominatingPair:
         return self._mixture()
 
+    @property
+    def _share(self) -> Fraction:
+        """The probability with which a place of the batch gets what differs."""
+        return Fraction(1, self.size)
+
+    def of_rows(self, rows: int) -> Mechanism:
+        return _RowsDrawn(self.noise_multiplier, self.size, self.batch, rows)
+
     def _mixture(self) -> MixturePair:
-        weights = binomial(self.batch, Fraction(1, self.size))
+        weights = binomial(self.batch, self._share)
         return MixturePair(0.5 * self.noise_multiplier, weights, ((0.0, 1.0),))
 
     def renyi(self) -> RenyiCurve:
@@ -177,8 +185,20 @@ class WithReplacement(_Drawn):
 
     @property
     def as_gaussian(self) -> float | None:
-        return 0.5 * self.noise_multiplier / self.batch if self.size == 1 else None
+        return 0.5 * self.noise_multiplier / self.batch if self._share == 1 else None
 
     @property
     def total_variation(self) -> float:
         return math.exp(self.pair().log_delta(0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _RowsDrawn(WithReplacement):
+    """The same, k ≤ N examples added or removed: a place of the batch gets one of them with probability k/N."""
+
+    kind: ClassVar[str] = ""
+    rows: int
+
+    @property
+    def _share(self) -> Fraction:
+        return Fraction(int(self.rows), self.size)

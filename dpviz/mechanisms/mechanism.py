@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -71,6 +71,11 @@ class Adjacency:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def of_person(self) -> Adjacency:
+        """The same of all rows of one person."""
+        return _OF_PERSON[self.name]
+
 
 Adjacency.ADD_REMOVE = Adjacency(
     "add or remove one example",
@@ -98,6 +103,21 @@ Adjacency.ZERO_OUT = Adjacency(
     neighbours="Data sets in which one example keeps its place, but may count as nothing (zero-out),",
     secret="whether your example counted",
 )
+_OF_PERSON = {
+    Adjacency.ADD_REMOVE.name: Adjacency.PERSON,
+    Adjacency.REPLACE_ONE.name: Adjacency(
+        "replace all rows of one person",
+        unit="one person",
+        neighbours="Data sets in which the rows of one person are replaced by any others",
+        secret="whether the data held your rows or others in their place",
+    ),
+    Adjacency.ZERO_OUT.name: Adjacency(
+        "all rows of one person count, or count as nothing",
+        unit="one person",
+        neighbours="Data sets in which the rows of one person keep their places, but may count as nothing (zero-out),",
+        secret="whether your rows counted",
+    ),
+}
 
 
 class Mechanism(ABC):
@@ -133,6 +153,14 @@ class Mechanism(ABC):
         for name in self.parameters():
             if check := CHECKS.get(name):
                 object.__setattr__(self, name, _validate.scalar(name, check(getattr(self, name))))
+
+    def changed(self, **values: Any) -> Mechanism:
+        """The same with other values of parameters."""
+        return replace(self, **values)  # type: ignore[type-var]  # kinds are dataclasses
+
+    def of_rows(self, rows: int) -> Mechanism | None:
+        """What costs exactly as much as `rows` rows of one person together; None where none is known."""
+        return None
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.mechanisms.divergences import mixture_divergence
 from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve
@@ -33,19 +34,18 @@ class PersonRows(GaussianSum):
     """
 
     adjacency: ClassVar[Adjacency] = Adjacency.PERSON
-    kind: ClassVar[str] = "person"
-    title: ClassVar[str] = "Gaussian, a person with k rows"
+    kind: ClassVar[str] = SampledGaussian.kind
+    title: ClassVar[str] = SampledGaussian.title
     assumes: ClassVar[str] = (
         "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. A "
-        "person's k rows are drawn independently of one another, so that they move that sum by up to k × C."
+        "person's rows, up to k, are drawn independently of one another, so that they move that sum by up to k × C. "
+        "Both ends are exact."
     )
     rows: int = 1
 
     def __post_init__(self) -> None:
         GaussianSum.__post_init__(self)
-        if self.rows > MOST_CENTRES:
-            raise ValueError(f"Expected rows={self.rows:.0f} <= {MOST_CENTRES}.")
-        object.__setattr__(self, "rows", int(self.rows))
+        object.__setattr__(self, "rows", row_count(self.rows))
 
     @property
     def moves(self) -> float:
@@ -66,6 +66,14 @@ class PersonRows(GaussianSum):
     @property
     def total_variation(self) -> float:
         return math.exp(self.pair().log_delta(0.0)) if self.releases else 0.0
+
+
+def row_count(rows: float) -> int:
+    """`rows`, checked: whole, 1 to 1000."""
+    checked = int(_validate.whole(1, rows=rows))
+    if checked > MOST_CENTRES:
+        raise ValueError(f"Expected rows={checked} <= {MOST_CENTRES}.")
+    return checked
 
 
 def mixture_curve(pair: MixturePair) -> RenyiCurve:

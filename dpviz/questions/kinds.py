@@ -1,27 +1,27 @@
 """Which mechanism a question is about, as one setting made of fields: its kind, and its parameters."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number
 from dpviz.fields.field import Number
 from dpviz.fields.parameters import PARAMETERS
-from dpviz.mechanisms import MECHANISMS, Mechanism
+from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
 from dpviz.questions import units
-from dpviz.questions.layout import Expert, Item, Reader
+from dpviz.questions.layout import Item, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, SIZE, STEPS
 from dpviz.questions.question import Compound
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
 T = {"step": STEPS, "epoch": number("tepochs"), "run": number("truns")}  # by what a step is called
+ROWS = PARAMETERS["rows"]
 KIND = choice("mech", options={key: kind.title for key, kind in KINDS.items()})
 
 
 def read(get: Reader) -> Mechanism:
     """The mechanism that the fields ask for."""
     kind = KINDS[get(KIND)]
-    return kind(**{name: get(PARAMETERS[name]) for name in kind.parameters()})
+    return of_person(kind(**{name: get(PARAMETERS[name]) for name in kind.parameters()}), int(get(ROWS)))
 
 
 def texts(mechanism: Mechanism) -> Mapping[str, str]:
@@ -30,7 +30,7 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
     Raises:
         ValueError: no page offers it.
     """
-    if type(mechanism) is not KINDS.get(mechanism.kind):
+    if type(one_row_of(mechanism)[0]) is not KINDS.get(mechanism.kind):
         raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no page offers it.")
     own = {name: field for name, field in PARAMETERS.items() if name in mechanism.parameters()}
     return {KIND.key: mechanism.kind} | {field.key: field.write(getattr(mechanism, n)) for n, field in own.items()}
@@ -55,11 +55,11 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
     if "sample_rate" in names:
         own = [PARAMETERS[name] for name in names if name not in looked_for | {"sample_rate", "size"}]
         own += [SIZE] if "size" in names and unknown == "sample_rate" else []
-        return Expert(KIND), *own, *units.controls(get, unknown)[unknown != "noise_multiplier" :]
+        return *experts(KIND, ROWS), *own, *units.controls(get, unknown)[unknown != "noise_multiplier" :]
     own = [PARAMETERS[name] for name in names if name not in looked_for]
     own += [] if SIZE in own or unknown == "delta" else [SIZE]
     own += [] if unknown == "steps" else [T[kind.step]]
-    return Expert(KIND), *own, *(() if unknown == "delta" else (units.suggested(SIZE, get),))
+    return *experts(KIND, ROWS), *own, *(() if unknown == "delta" else (units.suggested(SIZE, get),))
 
 
 def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
@@ -73,7 +73,7 @@ def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
 
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:
     """The same with so much noise."""
-    return replace(mechanism, **{mechanism.noise: noise})  # type: ignore[type-var]  # kinds are dataclasses
+    return mechanism.changed(**{mechanism.noise: noise})
 
 
 def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:

@@ -142,6 +142,9 @@ def renamed(texts: Mapping[str, str]) -> dict[str, str]:
         entered = renewed.pop(key, usual)
         if on:
             renewed[key] = entered
+    rows = renewed.pop("rows", "2")  # they counted with a mechanism of their own
+    if renewed.get("mech") == "person":
+        renewed |= {"mech": "gaussian", "persons": rows}
     if renewed.get("t_eval") == "0":
         del renewed["t_eval"]
     return {RENAMED.get(key, key): text for key, text in renewed.items()}

@@ -52,7 +52,7 @@ class Composed:
                 raise ValueError(
                     f"{self.mechanism.title}: there is no sampling rate q to solve for; choose another one."
                 )
-            return replace(self, mechanism=replace(self.mechanism, sample_rate=value))  # type: ignore[type-var]
+            return replace(self, mechanism=self.mechanism.changed(sample_rate=value))
         return replace(self, **{name: value})  # type: ignore[arg-type]
 
     def without(self, name: str) -> Composed:

@@ -179,7 +179,7 @@ def test_the_curve_ends_at_the_very_interval_that_pages_without_a_curve_show(ste
     ({"mechanism": Laplace(3.0, 0.1)}, {"mechanism": "laplace", "scale": 3, "sample_rate": 0.1}, "mech=laplace&b=3"),
     ({"mechanism": SampledGaussian(2.0, 0.1)}, {"noise_multiplier": 2, "sample_rate": 0.1}, "sigma=2&q=0.1"),
     ({"mechanism": PersonRows(1.1, 0.25, 5)},
-     {"mechanism": "person", "rows": 5, "noise_multiplier": 1.1, "sample_rate": 0.25}, "mech=person&rows=5&q=0.25"),
+     {"mechanism": "gaussian", "rows": 5, "noise_multiplier": 1.1, "sample_rate": 0.25}, "persons=5&q=0.25"),
     ({"gradients": Norms("lognormal", 80, 0.7, 0), "curves": ("bayesian",)},
      {"source": "lognormal", "count": 80, "shape": 0.7, "curves": ("bayesian",)},
      "curves=bayesian&source=lognormal&count=80&shape=0.7"),

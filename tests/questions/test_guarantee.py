@@ -44,7 +44,7 @@ def test_what_the_settings_decide_nobody_is_asked() -> None:
 
     assert set(KEYS.values()) <= keys()
     assert "gtune" not in keys(tried="40")
-    assert "grows" not in keys(mech="person")
+    assert "grows" not in keys(persons="2")
     assert not set(KEYS.values()) & keys(gof="census-persons")
     answer = asked_whole(GUARANTEE, **SMALL, tried="40", gtune="no")
     assert answer.facts.card.replies["tuning"].answer == "yes"

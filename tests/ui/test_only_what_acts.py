@@ -22,7 +22,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"lam": 16.0},
         {"source": "lognormal"},
         *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "laplace")),
-        {"mech": "person", "curves": ("tight",)},
+        {"persons": 3.0, "curves": ("tight",)},
         {"tried": 40.0, "curves": ("tight",)},
     ],
     "noise": [

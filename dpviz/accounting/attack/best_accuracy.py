@@ -25,11 +25,20 @@ from dpviz import _validate
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.composed_loss import delta_at
-from dpviz.accounting.pld.grid import ADD, REMOVE, added_rows, delta_bounds, removed_rows, too_large, without_grid
+from dpviz.accounting.pld.grid import (
+    ADD,
+    REMOVE,
+    added_rows,
+    delta_bounds,
+    in_turn,
+    removed_rows,
+    too_large,
+    without_grid,
+)
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
-from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian, one_row_of
 from dpviz.mechanisms.pair import LEAST_SCALE
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
@@ -86,7 +95,7 @@ def best_accuracy(
     least, most = _divergence(_resolved(mechanism), count, epsilon, member_likelier=p > 0.5)
     if mechanism.least != mechanism:  # one direction is enough, and less needs no proof
         least = _shown(mechanism.least, count, epsilon)[0] if p <= 0.5 else 0.0
-    scale = pair_of(mechanism).scale
+    scale = pair_of(one_row_of(mechanism)[0]).scale
     if scale < LEAST_SCALE:
         most = 1.0
     if scale > MOST_NOISE:
@@ -116,7 +125,7 @@ def _divergence(mechanism: Mechanism, count: float, epsilon: float, *, member_li
     least, most = _shown(mechanism, count, epsilon)
     if epsilon > 0.0:
         most = min(most, _shown(mechanism, count, 0.0)[1])
-    if not member_likelier or pair_of(mechanism).symmetric:  # both directions are one
+    if not member_likelier or in_turn(mechanism) or pair_of(mechanism).symmetric:  # both directions are one
         return least, most
     if too_large(mechanism):
         return 0.0, most

@@ -30,7 +30,7 @@ from dpviz.accounting.attack.membership import roc_bound
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.composed_loss import delta_at
-from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, too_large, without_grid
+from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, in_turn, too_large, without_grid
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, rough_epsilon, rough_log_delta, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
@@ -56,7 +56,7 @@ def upper_deltas(mechanism: Mechanism, steps: int, near: float, low: float, high
     most = min(-math.expm1(steps * math.log1p(-apart)) * (1.0 + 1e-9), 1.0) if apart < 1.0 else 1.0
     if not without_grid(mechanism, steps):
         upper = _on_a_grid(mechanism, float(steps), near, epsilon)
-    elif too_large(mechanism) and mechanism.as_gaussian is None:
+    elif mechanism.as_gaussian is None and not in_turn(mechanism) and too_large(mechanism):
         upper = np.ones(POINTS)
     else:
         upper = np.array([delta_of_row([mechanism], np.array([float(steps)]), e)[1] for e in epsilon.tolist()])

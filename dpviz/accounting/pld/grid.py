@@ -24,15 +24,18 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz._arrays import Array
+from dpviz._remember import remembered
 from dpviz.accounting.pld import plan
 from dpviz.accounting.pld import two_grids as two_scales
 from dpviz.accounting.pld.composed_loss import ComposedLoss, blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.loss_transform import compose
+from dpviz.accounting.pld.persons import GroupCurve, group_curve
 from dpviz.accounting.pld.plan import Aim
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
 from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.conversion import log_delta_per_order
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
-from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism, PersonOf, SampledGaussian, one_row_of
 from dpviz.mechanisms.pair import LEAST_SCALE, gaussian_log_delta
 
 LEAST_DELTA = float(np.finfo(np.float64).tiny)
@@ -196,6 +199,8 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
         return 0.0, 0.0
     if (sigma := _one_gaussian([m.as_gaussian for m in mechanisms], counts)) is not None:
         return gaussian_epsilon(sigma, delta)
+    if any(in_turn(m) for m in mechanisms):
+        return 0.0, _group_epsilon(mechanisms, counts, delta)
     if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
         return 0.0, renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
@@ -218,7 +223,75 @@ def too_large(mechanism: Mechanism) -> bool:
 
 def without_grid(mechanism: Mechanism, steps: float) -> bool:
     """Whether δ(ε) of so many steps has a closed form, or no grid holds it: `delta_of_row` knows what there is."""
-    return steps <= 1.0 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism)
+    if steps <= 1.0 or not mechanism.releases or mechanism.as_gaussian is not None:
+        return True
+    return in_turn(mechanism) or too_large(mechanism)
+
+
+# Several rows of one person: the curve of one row, and what it says of all in turn.
+
+_GROUP_POINTS, _GROUP_LOOKS = 512, 8  # points of one row's curve, and tilts that resolve it
+
+
+def in_turn(mechanism: Mechanism) -> bool:
+    """Whether it is told by group privacy: no pair of all rows is known."""
+    return isinstance(mechanism, PersonOf) and mechanism.exact is None
+
+
+def _group_epsilon(mechanisms: Mechanisms, counts: Array, delta: float) -> float:
+    """ε of all steps for a person, from above."""
+    above = _one_gaussian([m.gaussian_above for m in mechanisms], counts)
+    most = math.inf if above is None else gaussian_epsilon(above, delta)[1]
+    return min(_group_curve(tuple(mechanisms), tuple(counts.tolist()), _level(delta)).epsilon_at(math.log(delta)), most)
+
+
+def _group_delta(mechanisms: Mechanisms, counts: Array, epsilon: float) -> float:
+    """δ of all steps for a person, from above."""
+    above = _one_gaussian([m.gaussian_above for m in mechanisms], counts)
+    log_delta = 0.0 if above is None else float(gaussian_log_delta(above, epsilon))
+    level = 0.0
+    while _level(math.exp(log_delta)) != level:  # at the level at which ε is told at this δ
+        level = _level(math.exp(log_delta))
+        curve = _group_curve(tuple(mechanisms), tuple(counts.tolist()), level)
+        log_delta = min(log_delta, curve.delta_at(epsilon))
+    return around(log_delta)[1]
+
+
+def _level(delta: float) -> float:
+    """A δ at most as large, of few: curves reach down to it."""
+    return 10.0 ** (10 * max(min(math.floor(math.log10(max(delta, LEAST_DELTA)) / 10), -1), -28))
+
+
+@remembered
+def _group_curve(mechanisms: tuple[Mechanism, ...], counts: tuple[float, ...], level: float) -> GroupCurve:
+    """The curve of the person with the most rows, who has all that others have."""
+    ones, rows = zip(*map(one_row_of, mechanisms), strict=True)
+    most, total = max(rows), np.array(counts)
+    near = sum(plan.rough_epsilon(m, t, level) for m, t in zip(ones, counts, strict=True))
+    away = math.sqrt(-2.0 * math.log(level))
+    mean = most * plan.gaussian_mean(near, away)
+    lowest = math.exp(max(-0.5 * (away + mean) ** 2, -640.0))
+    if epsilon_without_grid(ones, total, 0.5 * lowest) is None:
+        last = sum(plan.rough_epsilon(m, t, lowest) for m, t in zip(ones, counts, strict=True))
+        epsilon, delta = np.linspace(0.0, max(last, 1e-9), _GROUP_POINTS), np.ones(_GROUP_POINTS)
+        for anchor in np.linspace(0.0, last, _GROUP_LOOKS).tolist():
+            delta = np.minimum(delta, delta_bounds(ones, total, anchor, epsilon)[1])
+    else:
+        delta = np.append(np.geomspace(0.999, 0.1, 64), np.geomspace(0.1, lowest, _GROUP_POINTS))
+        ends = [epsilon_without_grid(ones, total, d) for d in delta.tolist()]
+        epsilon = np.array([math.inf if end is None else end[1] for end in ends])
+    pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(ones, counts, strict=True)) * (1.0 + 1e-12)
+    epsilon, log_delta = np.append(epsilon, pure), np.append(np.log(np.maximum(delta, LEAST_DELTA)), -math.inf)
+    curves = [m.renyi() for m in ones]
+    if all(curves):  # deeper than a double δ reaches
+        orders, deep = Renyi().orders, np.geomspace(1e-3, 2.0, _GROUP_POINTS) * (near + mean * (away + mean))
+        spent = sum(t * curve(orders) for curve, t in zip(curves, counts, strict=True))
+        logs = log_delta_per_order(np.broadcast_to(spent, (deep.size, orders.size)), orders, deep, "improved")
+        epsilon, log_delta = np.append(epsilon, deep), np.append(log_delta, logs.min(axis=1))
+    order = np.lexsort((log_delta, epsilon))
+    order = order[np.isfinite(epsilon[order])]
+    epsilon, first = np.unique(epsilon[order], return_index=True)
+    return group_curve(epsilon, np.minimum.accumulate(np.minimum(log_delta[order][first], 0.0)), most)
 
 
 # On a grid ---------------------------------------------------------------------------------------------------------
@@ -304,6 +377,8 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
     if upper - lower <= plan.RELATIVE_WIDTH * lower or upper == 0.0:
         return lower, upper
     active, counts = releasing(mechanisms, row)
+    if any(in_turn(m) for m in active):
+        return lower, upper
     if upper - lower > plan.promised(lower):
         lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
@@ -402,6 +477,8 @@ def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple
         return 0.0, 0.0
     if (sigma := _one_gaussian([m.as_gaussian for m in active], counts)) is not None:
         return around(float(gaussian_log_delta(sigma, epsilon)))
+    if any(in_turn(m) for m in active):
+        return 0.0, _group_delta(active, counts, epsilon)
     if counts.sum() == 1.0:
         return around(pair_of(active[0]).log_delta(epsilon))
 

@@ -15,7 +15,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import log_weight
 from dpviz.accounting.pld.loss_transform import LEAST_ATOM
 from dpviz.accounting.pld.privacy_loss import pair_of
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, one_row_of
 from dpviz.mechanisms.log_moments import log_sums
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
@@ -112,10 +112,23 @@ def aim_for_rows(mechanisms: Sequence[Mechanism], counts: Array, direction: int,
 
 
 def rough_epsilon(mechanism: Mechanism, steps: float, delta: float) -> float:
-    """Chernoff's estimate of ε after removal; not below the truth by much, and above it by up to a few times."""
+    """Chernoff's estimate of ε after removal; not below the truth by much, and above it by up to a few times.
+
+    Of k rows, as if one row's were Gaussian.
+    """
+    one, rows = one_row_of(mechanism)
+    if one != mechanism and mechanism.pair() is None:
+        away = math.sqrt(-2.0 * math.log(delta))
+        mean = rows * gaussian_mean(rough_epsilon(one, steps, delta), away)
+        return mean * (away + 0.5 * mean)
     moments: Array = steps * _log_moments(mechanism, math.ceil(tail_for(steps, delta)))[0]
     _, epsilon = _tilt_for_delta(moments, delta)
     return epsilon
+
+
+def gaussian_mean(epsilon: float, away: float) -> float:
+    """The mean of a Gaussian whose loss is about ε `away` deviations out."""
+    return math.sqrt(away**2 + 2.0 * epsilon) - away
 
 
 def rough_log_delta(mechanisms: Sequence[Mechanism], counts: Array, epsilon: float) -> tuple[float, float]:

@@ -119,7 +119,11 @@ def _accuracy(events: tuple[Event, ...], delta: float) -> float:
     apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
     if grids.epsilon_without_grid(mechanisms, counts, delta) is None:
         apart = min(apart, _zero(events, delta))
-    elif mechanisms and (counts.sum() == 1.0 or all(m.as_gaussian is not None for m in mechanisms)):
+    elif mechanisms and (
+        counts.sum() == 1.0
+        or all(m.as_gaussian is not None for m in mechanisms)
+        or any(grids.in_turn(m) for m in mechanisms)
+    ):
         apart = min(apart, grids.delta_of_row(mechanisms, counts, 0.0)[1])
     return min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0)
 

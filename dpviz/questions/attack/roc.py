@@ -125,7 +125,7 @@ def rates(log: bool) -> Array:
 
 def _without_sampling(mechanism: Mechanism) -> Mechanism:
     """The same, everybody taking part in every step, where it samples."""
-    return replace(mechanism, sample_rate=1.0) if "sample_rate" in mechanism.parameters() else mechanism  # type: ignore[type-var]
+    return mechanism.changed(sample_rate=1.0) if "sample_rate" in mechanism.parameters() else mechanism
 
 
 def region_key(answer: Answer[RocFacts]) -> Hashable | None:

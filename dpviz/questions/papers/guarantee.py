@@ -48,7 +48,7 @@ ANSWERED = Compound(
     tuple(FIELDS.values()),
     lambda get: tuple((name, get(field)) for name, field in FIELDS.items() if get(field) != field.default),
     lambda answers: {KEYS[name]: answer for name, answer in answers},
-    {key: name for name, key in KEYS.items()},
+    {key: "bounded" if name == "rows" else name for name, key in KEYS.items()},  # a mechanism has rows too
 )
 
 
@@ -116,7 +116,7 @@ def guarantee_card(
         dpviz.tuned_epsilon(
             mechanism=mechanism, steps=0, delta=delta, runs=runs, law=law
         )  # says why it cannot be counted
-    decided = undecided(mechanism, runs)
+    decided = undecided(mechanism.adjacency.unit == Adjacency.PERSON.unit, runs)
     plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "sampler": sampler}
     plan |= {"runs": float(runs), "law": law}
     given = {name: answer for name, answer in answers if name in decided}
@@ -124,9 +124,8 @@ def guarantee_card(
     return Answer(profile(facts), facts)
 
 
-def undecided(mechanism: Mechanism | type[Mechanism], runs: float) -> list[str]:
-    """The pitfalls that only a person can answer."""
-    person = mechanism.adjacency is Adjacency.PERSON
+def undecided(person: bool, runs: float) -> list[str]:
+    """The pitfalls that only the author can answer, where the unit is a person or not."""
     return [name for name in KEYS if not (name == "tuning" and runs > 1) and not (name == "rows" and person)]
 
 
@@ -180,7 +179,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Card": (OF, RUN_AS),
         "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
-        "Pitfalls": [FIELDS[name] for name in undecided(kinds.KINDS[get(kinds.KIND)], get(TRIED))],
+        "Pitfalls": [FIELDS[name] for name in undecided(get(kinds.ROWS) > 1, get(TRIED))],
         "Show": (Expert(IMAGE),),
     }
 
