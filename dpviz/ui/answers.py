@@ -6,6 +6,7 @@ quick; its browser asks for the rest. Results are kept by value: going back cost
 """
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -123,6 +124,7 @@ def try_again(failed: Sequence[Hashable]) -> None:
 
 # --- computed beside the page -----------------------------------------------------------------------------------------
 
+GLANCE, PATIENCE = 0.05, 3.0  # seconds between two looks whether hands wait, and for which a slow part lets them pass
 _WORKERS = max(beside.COUNT - 1, 1)  # a process beside the app stays free for frames
 
 _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
@@ -181,6 +183,9 @@ def drop(key: Hashable) -> None:
 
 
 def _do(key: Hashable, work: Callable[[], Any]) -> None:
+    until = time.monotonic() + PATIENCE
+    while beside.frames.crowded and time.monotonic() < until:
+        time.sleep(GLANCE)
     try:
         result = work()
     except Exception as error:

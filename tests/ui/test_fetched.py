@@ -465,13 +465,34 @@ def test_sessions_take_turns_and_the_newest_wish_comes_first() -> None:
     ]
     assert ask("nothing") == []
     (left,) = ask("c", "c2")
+    assert turns.crowded, "more sessions wait than one worker serves"
     turns.drop([left])
     go_on.set()
     for job in (*jobs, *ask("d", "end")):
         job.result.result(60.0)
+    assert not turns.crowded
     order.remove("end")
     assert order[:3] == ["a3", "a1", "c1"]
     assert sorted(order) == ["a1", "a2", "a3", "b1", "c1"], "each once, and not what was dropped"
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.1])
+def test_slow_parts_let_a_crowd_of_hands_pass_for_a_while(monkeypatch: pytest.MonkeyPatch, patience: float) -> None:
+    waiting, begun = SimpleNamespace(crowded=True), threading.Event()
+    monkeypatch.setattr(beside, "frames", waiting)
+    monkeypatch.setattr(answers, "PATIENCE", patience)
+    job = answers.start(("test", patience), begun.set)
+    assert begun.wait(0.3) == (patience < 1.0)
+    waiting.crowded = False
+    job.result(60.0)
+    assert begun.is_set()
+
+
+def test_in_a_crowd_an_answer_brings_several_frames(computed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    token = tokens(open_app("compose", "curves=moments"))["sigma"]
+    monkeypatch.setattr(Turns, "crowded", True)
+    monkeypatch.setattr(fetched, "GATHER", 60.0)
+    assert set(json.loads(answer(token, "sigma", VALUES[:6]) or b"")["frames"]) == set(VALUES[:6])
 
 
 def test_what_is_made_ahead_is_what_the_first_visitor_asks_for() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from dpviz.runs.child import Child
 from dpviz.runs.cluster.launch import usable_cores, worker_environment
 from dpviz.runs.store.folders import home
+from dpviz.ui.hand.turns import Turns
 
 MODULE = "dpviz.ui.hand.maker"
 COUNT = min(max(usable_cores(), 2), 4)
@@ -89,3 +90,4 @@ class Makers:
 
 
 makers = Makers()
+frames = Turns(COUNT, "frames")  # what hands wait for

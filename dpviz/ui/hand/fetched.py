@@ -33,13 +33,13 @@ from dpviz.questions.source import NoSample
 from dpviz.ui import answers, boundary
 from dpviz.ui.answers import Joined, ToCome
 from dpviz.ui.hand import beside
-from dpviz.ui.hand.turns import Turns
 from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
 LINGER = 0.3  # seconds for which frames are still begun after an answer: a round trip from afar
-GLANCE = 0.05  # seconds between two looks, while something is computed, whether anybody still waits
+GLANCE = 0.2  # seconds between two looks, while something is computed, whether anybody still waits
+GATHER = 0.1  # seconds for which an answer waits for more frames than one in a crowd: each answer costs as much as one
 PATIENCE = 20.0  # seconds that a request for a slow part may wait: then the browser asks again
 
 Shown = Callable[[Answer[Any]], Mapping[str, Any]]
@@ -142,7 +142,6 @@ class Packed(NamedTuple):
 
 # Packed frames by value, whoever asked for them. Those made of an upload lie in its own memory.
 _frames = Memory(48 * 2**20)
-_turns = Turns(beside.COUNT, "frames")
 
 
 @dataclass(eq=False)
@@ -212,7 +211,7 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
     del offer  # it goes with its session
     made = {text: frame for text in texts[:MOST] if (frame := kept(recipe, text))}
     wanted = [text for text in dict.fromkeys(texts[:MOST]) if text not in made]
-    jobs = _turns.ask(session, {(recipe.name, text): partial(packed, recipe, text) for text in wanted})
+    jobs = beside.frames.ask(session, {(recipe.name, text): partial(packed, recipe, text) for text in wanted})
     under_way = [asyncio.wrap_future(job.result) for job in jobs]
     while (
         not made
@@ -220,9 +219,11 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
         and not (await asyncio.wait(under_way, timeout=GLANCE, return_when=asyncio.FIRST_COMPLETED))[0]
     ):
         if await gone() or token not in _offers:
-            _turns.drop(jobs)
+            beside.frames.drop(jobs)
             return None
-    asyncio.get_running_loop().call_later(LINGER, _turns.drop, jobs)
+    if under_way and beside.frames.crowded and not made:
+        await asyncio.wait(under_way, timeout=GATHER)
+    asyncio.get_running_loop().call_later(LINGER, beside.frames.drop, jobs)
     made |= {text: job.result.result() for text, job in zip(wanted, jobs, strict=True) if job.result.done()}
     columns = {name: column for frame in made.values() for name, column in frame.columns.items()}
     content = b",".join(json.dumps(text).encode() + b":" + frame.content for text, frame in made.items())
@@ -231,7 +232,7 @@ async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -
 
 def busy() -> bool:
     """Whether somebody waits for frames."""
-    return _turns.busy
+    return beside.frames.busy
 
 
 def kept(recipe: Recipe, text: str) -> Packed | None:

@@ -27,6 +27,7 @@ class Turns:
     """Workers and those who wait for them."""
 
     def __init__(self, workers: int, name: str) -> None:
+        self._workers = workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
         self._lock = threading.Lock()
         self._jobs: dict[Hashable, Job] = {}  # waiting or running
@@ -35,6 +36,11 @@ class Turns:
     @property
     def busy(self) -> bool:
         return bool(self._jobs)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more sessions wait than there are workers."""
+        return len(self._waiting) > self._workers
 
     def ask(self, session: Hashable, works: Mapping[Hashable, Callable[[], Any]]) -> list[Job]:
         """Have these done, in this order and before what the session asked for earlier; none that is under way twice.
