@@ -8,6 +8,8 @@ gradient's formula, standard normal numbers must be left. And the sizes of batch
 gives.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,8 @@ import torch.nn.functional as F
 from scipy import stats
 from torch import nn
 
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.mechanisms import CorrelatedNoise
 from dpviz.training import PrivateTraining
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
@@ -198,3 +202,105 @@ def test_an_attack_shows_no_more_than_is_claimed_and_sees_half_the_noise(runs, d
     shown, claim = audited(runs, delta, halved, monkeypatch)
     assert 0.2 * claim < shown
     assert (shown > claim) == halved
+
+
+# How batches are drawn → σ; the label of all other rows (None: they count as nothing); those of the example in either
+# world; and what the sums of an epoch's two batches can then be, all alike likely, in C along label 0's gradient.
+DRAWN = [(0, 0), (0, 1), (1, 0), (1, 1)]
+WORLDS = {
+    "poisson": (0.8, None, (0, None), (DRAWN, [(0, 0)])),
+    "persons": (0.8, None, (0, None), (DRAWN, [(0, 0)])),
+    "allocation": (0.8, None, (0, None), ([(0, 1), (1, 0)], [(0, 0)])),
+    "shuffled": (0.8, 1, (0, None), ([(-2, -4), (-4, -2)], [(-3, -4), (-4, -3)])),
+    "fixed": (1.3, 1, (0, 1), ([(-2, -2), (-2, -4), (-4, -2), (-4, -4)], [(-4, -4)])),
+    "order": (1.5, None, (0, None), ([(1, 0)], [(0, 0)])),
+}
+
+
+def released(key, label, epochs, seed, **changed):
+    """What a program's training releases along the example's gradient, (epochs, 2), in C, and itself."""
+    sigma, others, _, _ = WORLDS[key]
+    x, y = torch.full((8, 1), 0.0 if others is None else 4.0), torch.full((8,), others or 0)
+    x[0], y[0] = 0.0 if label is None else 4.0, label or 0
+    if key == "persons":
+        x, y = torch.cat([x[:1]] * 3 + [x[1:]]), torch.cat([y[:1]] * 3 + [y[1:]])
+        changed["persons"] = [0] * 3 + list(range(1, 8))
+    network = nn.Linear(1, 2, bias=False)
+    nn.init.zeros_(network.weight)
+    training = PrivateTraining(
+        network, (x, y), torch.optim.SGD(network.parameters(), lr=1e-6), delta=0.1, batch_size=4, steps=2 * epochs,
+        noise_multiplier=sigma, max_grad_norm=0.5, seed=seed, disjoint_data=True,
+        sampler="poisson" if key == "persons" else key, **changed,
+    )  # fmt: skip
+    places = [network.weight.detach().clone() for _ in itertools.chain([0], training)]
+    moved = torch.stack(places).diff(dim=0)[:, :, 0] * 4 / (1e-6 * 0.5)
+    return (moved @ FIRST_OF_TWO / 2**0.5).view(-1, 2).double().numpy(), training
+
+
+def shown(scores, delta=0.1, threshold=0.5):
+    """The bound of `audited` on ε, of scores (runs,) with the example and without."""
+    (hits, true), (alarms, false) = ((int((each > threshold).sum()), each.size) for each in scores)
+    most, least = stats.beta.ppf(0.975, alarms + 1, false - alarms), stats.beta.ppf(0.025, hits, true - hits + 1)
+    return float(np.log(max(least - delta, 1e-9) / most))
+
+
+def log_ratio(sums, laws, sigma):
+    """The best attack's score: of each epoch (epochs, 2) the logarithm of its likelihood ratio."""
+    each = [np.exp(-0.5 * ((sums[:, None] - np.array(law)) ** 2).sum(-1) / sigma**2).mean(1) for law in laws]
+    return np.log(each[0] / each[1])
+
+
+def half_the_noise(monkeypatch):
+    usual = torch.Tensor.normal_
+    monkeypatch.setattr(torch.Tensor, "normal_", lambda self, mean, std, **named: usual(self, mean, std / 2, **named))
+
+
+def rows_clipped_alone(monkeypatch):
+    """As if each row of a person were somebody's."""
+    clipped = PerExample.clipped
+
+    def each_row(self, x, y, *, real, **named):
+        if real is not None:
+            x, y = (part.flatten(0, 1)[real.flatten()] for part in (x, y))
+        return clipped(self, x, y, **named)
+
+    monkeypatch.setattr(PerExample, "clipped", each_row)
+
+
+@pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N")
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [(key, fault) for key in WORLDS if key != "order" for fault in (None, half_the_noise)]
+    + [("persons", rows_clipped_alone)],
+)
+def test_no_sampler_shows_more_than_its_epoch_is_said_to_cost(key, fault, monkeypatch):
+    """Many epochs of one training, each attacked alone: parameters hardly move, so that all are alike."""
+    if fault:
+        fault(monkeypatch)
+    sigma, _, labels, laws = WORLDS[key]
+    runs = [released(key, label, 300, seed) for seed, label in enumerate(labels)]
+    step = runs[0][1].mechanism
+    epoch = 1 if hasattr(step, "batches") else 2
+    claim = float(tight_epsilon(step, [epoch], 0.1).upper[0])
+    lower = shown([log_ratio(sums, laws, sigma) for sums, _ in runs])
+    assert 0.2 * claim < lower
+    assert (lower > claim) == (fault is not None), (lower, claim)
+
+
+@pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N")
+@pytest.mark.parametrize("fault", [None, half_the_noise])
+def test_correlated_noise_shows_no_more_than_its_run_is_said_to_cost(fault, monkeypatch):
+    """Two epochs: the noise that each step took back is put together again, then what the example left is sought."""
+    if fault:
+        fault(monkeypatch)
+    root = np.tril(0.5 ** np.subtract.outer(np.arange(4.0), np.arange(4.0)).clip(0))
+    sought = root @ [1.0, 0.0, 1.0, 0.0]
+    scores = []
+    for world, label in enumerate(WORLDS["order"][2]):
+        each = [released("order", label, 2, 2 * run + world, noise_decay=0.5) for run in range(250)]
+        scores.append(np.array([sought @ (root @ sums.ravel()) / (sought @ sought) for sums, _ in each]))
+    claim = each[0][1].planned.shown.epsilon
+    assert claim >= float(tight_epsilon(CorrelatedNoise(1.5, 0.5, 2, 2), [1], 0.1).upper[0]) * (1 - 1e-9)
+    lower = shown(scores, threshold=0.9)
+    assert 0.2 * claim < lower
+    assert (lower > claim) == (fault is not None), (lower, claim)
