@@ -21,7 +21,7 @@ above this one, since it converts a moment of the same loss.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz.accounting.pld.bounds import TightResult, tight_epsilon
-from dpviz.accounting.pld.composed_loss import delta_at
+from dpviz.accounting.pld.composed_loss import DeltaCurves
 from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, SLACK, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_for_rows, rough_log_deltas, tail_for
@@ -42,9 +42,9 @@ from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 CELLS = 40
 _SCAN = 10  # distances of a first look, on each of two scales
 _FINE = 400  # among which the cells' ends are chosen
-_POINTS, _PASSES = 24, 3  # ε tried at once, and how often between the two that remain
+_POINTS, _PASSES = 120, 2  # ε tried at once, and how often between the two that remain
 _SPREAD = 16.0  # of step counts that share grids
-_SHARE = 0.01  # of δ_μ that the cells' width may cost, where the cells suffice
+_SHARE = 0.4  # of δ_μ, divided by the most cells: what their width may cost where fewer suffice
 _LEAST = 1e-9  # of C: no cell ends below
 
 Curve = Callable[[Array, Array], tuple[Array, Array]]
@@ -69,7 +69,8 @@ def bayesian_law_tight(
         quantile: share of norms below C, in (0, 1).
         noise_multiplier: σ; the noise added to a sum of clipped gradients has standard deviation σC.
         sample_rate, steps, delta_mu: q, whole numbers T ≥ 0 of any shape, δ_μ in (0, 1).
-        cells: most cells of d; fewer are used where these suffice.
+        cells: most cells of d; fewer are used where δ_μ is then known to 0.4/cells. Few make both bounds wider, in
+            less time.
 
     Returns:
         The joint ε_μ lies in [lower, upper]; arrays of the steps' shape.
@@ -143,7 +144,7 @@ class _Mixture:
         heights = np.append(inside[:-1], inside[-1] + 1.0 - self.share)  # weight of each ratio as an upper end
         depths = np.append(inside[1:], 1.0 - self.share)  # and as a lower end
         if self.rate == 1.0 or counts[0] == 1.0:
-            curves = [_closed(self.sigma / ratios / math.sqrt(counts[0]), self.rate, depths, heights)]
+            curves: Iterable[Curve] = [_closed(self.sigma / ratios / math.sqrt(counts[0]), self.rate, depths, heights)]
         else:
             curves = self._composed(ratios, counts, depths, heights, near=self.at(heaviest), delta=delta)
         intervals = [_solve(curve, self.target, top) for curve, top in zip(curves, most.tolist(), strict=True)]
@@ -163,12 +164,12 @@ class _Mixture:
         delta = np.exp(np.interp(fine, self.scan, log_delta))
         inside = -np.diff(self.known.sf(self.threshold * np.append(0.0, fine)))
         heaviest = int(np.argmax(delta * np.append(inside[:-1], inside[-1] + 1.0 - self.share)))
-        ends = _ends(np.cumsum(inside), delta, self.most, _SHARE * self.target)
+        ends = _ends(np.cumsum(inside), delta, self.most, _SHARE / self.most * self.target)
         return fine[ends], float(fine[heaviest]), float(delta[heaviest])
 
     def _composed(
         self, ratios: Array, counts: Array, depths: Array, heights: Array, near: SampledGaussian, delta: float
-    ) -> list[Curve]:
+    ) -> Iterable[Curve]:
         """A curve for each count, composed on grids for each ratio: removal from both sides, addition from above."""
         rows, delta = counts[:, None], min(max(delta, 1e-200), 0.5)
         tail = tail_for(float(counts[-1]), min(self.target, delta))
@@ -185,17 +186,19 @@ class _Mixture:
             composed.append((below, above, compose([added.add_above], rows, add.tilt, add.log_wrap, thin=True)))
 
         def curve(row: int) -> Curve:
-            below, *upper = ([sides[row] for sides in kind] for kind in zip(*composed, strict=True))
+            plds = [[sides[row] for sides in kind] for kind in zip(*composed, strict=True)]
+            below, *upper = (DeltaCurves(kind, sign) for kind, sign in zip(plds, (-1.0, 1.0, 1.0), strict=True))
+            slack = [np.array([[pld.slack] for pld in kind]) for kind in plds]
 
             def at(first: Array, second: Array) -> tuple[Array, Array]:
-                least = np.stack([delta_at(pld, first + pld.slack, -1.0) for pld in below])
-                most = [np.stack([delta_at(pld, second - pld.slack, 1.0) for pld in side]) for side in upper]
+                least = below(first + slack[0])
+                most = (delta(second - wide) for delta, wide in zip(upper, slack[1:], strict=True))
                 removed, added = (heights @ np.minimum(delta, variations[row][:, None]) for delta in most)
                 return depths @ least * (1.0 - SLACK), np.maximum(removed, added) * (1.0 + SLACK)
 
             return at
 
-        return [curve(row) for row in range(counts.size)]
+        return map(curve, range(counts.size))  # one at a time: each takes memory
 
 
 def _ends(mass: Array, delta: Array, most: int, gap: float) -> list[int]:

@@ -19,9 +19,17 @@ from dpviz.accounting.attack.membership import profile_roc
 from dpviz.accounting.pld import loss_transform
 from dpviz.accounting.pld import two_grids as two_scales
 from dpviz.accounting.pld.bounds import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
-from dpviz.accounting.pld.composed_loss import LOG_SILENT, ComposedLoss, epsilon_above, epsilon_below
+from dpviz.accounting.pld.composed_loss import (
+    LOG_SILENT,
+    NOTHING,
+    ComposedLoss,
+    DeltaCurves,
+    delta_at,
+    epsilon_above,
+    epsilon_below,
+)
 from dpviz.accounting.pld.loss_density import loss_density
-from dpviz.accounting.pld.loss_transform import loud_modes, masses_of, transform_at
+from dpviz.accounting.pld.loss_transform import compose, loud_modes, masses_of, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.accounting.pld.quick import quick_accuracy, quick_epsilon, quick_profile
 from dpviz.fields.parameters import PARAMETERS
@@ -593,3 +601,21 @@ def test_hardly_any_noise_has_two_kinds_of_output() -> None:
     assert found.delta == pytest.approx(0.25, rel=1e-6)
     unsampled = loss_density(SampledGaussian(1e-6), steps=1, epsilon=1.0)
     assert trapezoid(unsampled.density, unsampled.loss) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_curves_of_several_are_those_of_each() -> None:
+    mechanism = SampledGaussian(2.0, 0.01)
+    grids = [discretise(mechanism, 1e-3 * width, 9.0).remove_above for width in (1.0, 3.0)]
+    counts = np.array([[100.0], [3000.0]])
+    plds = [pld for grid in grids for thin in (True, False) for pld in compose([grid], counts, 5.0, thin=thin)]
+    plds.insert(2, NOTHING)
+    assert len({pld.dense for pld in plds}) == 2
+    epsilon = np.sort(np.random.default_rng(0).uniform(-0.5, 3.0, (len(plds), 200)))
+    for sign in (1.0, -1.0):
+        together = DeltaCurves(plds, sign)(epsilon)
+        for pld, at, delta in zip(plds, epsilon, together, strict=True):
+            np.testing.assert_array_equal(delta, delta_at(pld, at, sign))
+            assert (np.diff(delta) <= 1e-15).all()
+        assert (together[2] == (1.0 if sign > 0 else 0.0)).all()
+    above, below = (DeltaCurves(plds[3:5], sign)(epsilon[3:5]) for sign in (1.0, -1.0))
+    assert (below <= above).all()

@@ -284,7 +284,9 @@ def epsilon_below(pld: ComposedLoss, delta: float) -> float:
         if pld.dense:
             part = (low[j] - delta) / (low[j] - low[j + 1])
         else:
-            from_left, from_right = _slopes(low, high, interval, np.array([j]))
+            from_left, from_right = _slopes(
+                low, high, np.array(interval), np.array([j]), np.array(0), np.array(low.size - 1)
+            )
             parts = [0.0]
             if from_left[0] > 0:
                 parts.append((low[j] - delta) / from_left[0])
@@ -302,37 +304,55 @@ def _sides(pld: ComposedLoss) -> tuple[Array, Array]:
     return np.where(resolved, pld.delta, 0.0) - error, np.where(resolved, pld.delta + error, np.inf)
 
 
-def _slopes(low: Array, high: Array, interval: float, j: Index) -> tuple[Array, Array]:
+def _slopes(low: Array, high: Array, interval: Array, j: Index, first: Index, last: Index) -> tuple[Array, Array]:
     """How steeply a convex δ(exp ε) falls at most left, at least right of the cells j, times the cells' widths; ≥ 0.
 
     A convex curve lies above its chords continued: those through the two points before a cell and the two behind it.
-    Infinite, and 0, where there are none.
+    Infinite, and 0, where there are none: its points are those from `first` to `last`.
     """
     with np.errstate(invalid="ignore"):
-        before = np.where(j > 0, high[np.maximum(j - 1, 0)] - low[j], np.inf) * math.exp(interval)
-        last = low.size - 1
+        before = np.where(j > first, high[np.maximum(j - 1, first)] - low[j], np.inf) * np.exp(interval)
         after = np.where(j + 2 <= last, low[np.minimum(j + 1, last)] - high[np.minimum(j + 2, last)], 0.0)
-    return before, np.maximum(after * math.exp(-interval), 0.0)
+    return before, np.maximum(after * np.exp(-interval), 0.0)
 
 
 def delta_at(pld: ComposedLoss, epsilon: Array, sign: float) -> Array:
     """δ(ε) plus (sign 1) or minus (sign −1) its error; left of the grid 1 or the first value, as δ falls; right of it
     the last value or 0.
     """
-    if pld.epsilon.size < 2:  # no grid at all
-        return np.full(np.shape(epsilon), 1.0 if sign > 0 else 0.0)
-    low, high = _sides(pld)
-    height = np.minimum(high + pld.infinite, 1.0) if sign > 0 else np.maximum(low, 0.0)
-    j = np.clip(np.searchsorted(pld.epsilon, epsilon, side="right") - 1, 0, pld.epsilon.size - 2)
-    interval = pld.epsilon[j + 1] - pld.epsilon[j]
-    part = np.expm1(np.clip(epsilon - pld.epsilon[j], 0.0, interval)) / np.expm1(interval)
-    if sign > 0 or pld.dense:
-        value = height[j] + part * (height[j + 1] - height[j])
-    else:
-        from_left, from_right = _slopes(low, high, float(interval.flat[0]), j)
-        with np.errstate(invalid="ignore"):
-            value = np.where(part > 0, low[j] - part * from_left, low[j])
-        value = np.maximum(np.maximum(value, low[j + 1] + (1.0 - part) * from_right), height[j + 1])
-    value = np.where(epsilon < pld.epsilon[0], 1.0 if sign > 0 else height[0], value)
-    value = np.where((epsilon > pld.epsilon[-1]) & (sign < 0), 0.0, value)
-    return np.clip(value, 0.0, 1.0)
+    delta: Array = DeltaCurves([pld], sign)(epsilon[None])[0]
+    return delta
+
+
+class DeltaCurves:
+    """`delta_at` of several distributions, each at ε of its own: (distributions, n) → the same shape."""
+
+    def __init__(self, plds: Sequence[ComposedLoss], sign: float) -> None:
+        self.sign, self.grids = sign, [pld.epsilon for pld in plds]
+        self.epsilon = np.concatenate(self.grids)
+        low, high = (np.concatenate(side) for side in zip(*map(_sides, plds), strict=True))
+        size, infinite = np.array([grid.size for grid in self.grids]), np.array([pld.infinite for pld in plds])
+        self.low, self.high = low, high
+        self.height = np.minimum(high + np.repeat(infinite, size), 1.0) if sign > 0 else np.maximum(low, 0.0)
+        self.last = np.cumsum(size)[:, None] - 1
+        self.first = self.last + 1 - size[:, None]
+        self.straight = np.array([[sign > 0 or pld.dense] for pld in plds])
+
+    def __call__(self, epsilon: Array) -> Array:
+        low, height, first, last = self.low, self.height, self.first, self.last
+        cell = [np.searchsorted(*pair, side="right") - 1 for pair in zip(self.grids, epsilon, strict=True)]
+        j = np.maximum(np.minimum(np.stack(cell) + first, last - 1), first)
+        after = np.minimum(j + 1, last)
+        interval = self.epsilon[after] - self.epsilon[j]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = np.expm1(np.clip(epsilon - self.epsilon[j], 0.0, interval)) / np.expm1(interval)
+            value = height[j] + part * (height[after] - height[j])
+            if not self.straight.all():
+                from_left, from_right = _slopes(low, self.high, interval[:, :1], j, first, last)
+                bent = np.where(part > 0, low[j] - part * from_left, low[j])
+                bent = np.maximum(np.maximum(bent, low[after] + (1.0 - part) * from_right), height[after])
+                value = np.where(self.straight, value, bent)
+        value = np.where(epsilon < self.epsilon[first], 1.0 if self.sign > 0 else height[first], value)
+        value = np.where((epsilon > self.epsilon[last]) & (self.sign < 0), 0.0, value)
+        no_grid = 1.0 if self.sign > 0 else 0.0
+        return np.asarray(np.where(first == last, no_grid, np.clip(value, 0.0, 1.0)))
