@@ -11,9 +11,9 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from dpviz.questions.catalogue import PAGES
 from tests.browser.driver import CHROMIUM_FLAGS, IDLE_SCRIPT, find_chromium, running_app
@@ -25,7 +25,9 @@ PATIENCE_MS, SETTLED_MS = 300_000, 300  # Papers computes for half a minute and 
 HEAD = ("page", "window", "controls", "words", "chart px", "clipped", "too wide by")
 
 
-def views(pages: list[str], sizes: list[str], shots: Path | None) -> list[tuple[str, str, dict[str, Any]]]:
+def views(
+    pages: list[str], sizes: list[str], shots: Path | None, theme: Literal["light", "dark"]
+) -> list[tuple[str, str, dict[str, Any]]]:
     """What was counted on each page at each size."""
     executable = find_chromium()
     if executable is None:
@@ -37,7 +39,8 @@ def views(pages: list[str], sizes: list[str], shots: Path | None) -> list[tuple[
             browser = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
             for size in sizes:
                 width, height = map(int, size.split("x"))
-                context = browser.new_context(base_url=address, viewport={"width": width, "height": height})
+                viewport: ViewportSize = {"width": width, "height": height}
+                context = browser.new_context(base_url=address, viewport=viewport, color_scheme=theme)
                 context.set_default_timeout(PATIENCE_MS)
                 for name in pages:
                     page = context.new_page()
@@ -45,7 +48,7 @@ def views(pages: list[str], sizes: list[str], shots: Path | None) -> list[tuple[
                     page.wait_for_function(IDLE_SCRIPT, arg=SETTLED_MS)
                     counted.append((name, size, page.evaluate(SCRIPT)))
                     if shots is not None:
-                        page.screenshot(path=shots / f"{name}-{size}.png")
+                        page.screenshot(path=shots / f"{name}-{size}-{theme}.png")
                     page.close()
     return counted
 
@@ -55,10 +58,11 @@ def main() -> None:
     parser.add_argument("--pages", nargs="*", default=["home", *(page.key for page in PAGES), "runs"])
     parser.add_argument("--sizes", nargs="*", default=list(SIZES))
     parser.add_argument("--shots", type=Path, help="an existing folder for a picture of each")
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--names", action="store_true", help="the controls' names and the words too")
     asked = parser.parse_args()
     print(f"| {' | '.join(HEAD)} |\n|---|---|{'--:|' * 3}---|--:|")
-    for name, size, view in views(asked.pages, asked.sizes, asked.shots):
+    for name, size, view in views(asked.pages, asked.sizes, asked.shots, asked.theme):
         clipped = ", ".join(view["clipped"]) or "–"
         cells = (name, size, len(view["controls"]), len(view["words"]), view["chart"], clipped, view["beyond"])
         print(f"| {' | '.join(map(str, cells))} |")

@@ -298,18 +298,31 @@ def guide_marks(
     x = np.linspace(0.0, 1.0, 200)
     curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
     courses = [plane.course(x, trace["x"], trace["y"]) for trace in curves]
+    levels = [plane.y.share(guide.at) for guide in guides if guide.axis == "y"]
+    heights: list[float] = []
     for guide in guides:
         place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
         if -1e-9 <= place <= 1 + 1e-9:
             lines.append(_straight(guide.axis, place, color=look.rgba("#808080", 0.8), width=1.5, dash="dash"))
-            names.append((_on_level if guide.axis == "y" else _on_upright)(guide.name, place, plane, x, courses))
+            others = courses + [np.full_like(x, level) for level in levels if level != place]
+            named = _on_level if guide.axis == "y" else _on_upright
+            names.append(named(guide.name, place, plane, x, others, heights))
         elif guide.noted:
             notes.append(f"{guide.name} lies outside the chart.")
     return lines, names, notes
 
 
-def _on_level(name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array]) -> Annotation:
-    """At the left end, above, or wherever else at the line's ends the curves leave more room."""
+def _on_level(
+    name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array], heights: list[float]
+) -> Annotation:
+    """At the left end, above, or wherever else at the line's ends the curves and the names of other levels leave more
+    room. Two names never stand in one row, for on a phone each may be as wide as the plot.
+
+    Args:
+        name, place: what is written, and the line's height in shares.
+        x, courses: the curves and the other levels, in shares.
+        heights: the middles of the names that stand already; this one is added.
+    """
     width, height = text_width(name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
     middle = (0.5 * width + 6) / plane.width
     rooms: dict[tuple[int, int], float] = {}
@@ -317,8 +330,9 @@ def _on_level(name: str, place: float, plane: Plane, x: Array, courses: Sequence
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
         room = [float(plane.apart([box], x, course)[0]) for course in courses] if inside else [-1.0]
-        rooms[right, high] = min([*room, _CLEAR])
+        rooms[right, high] = min([*room, *(abs(box.y - other) * plane.inner - height for other in heights), _CLEAR])
     right, high = max(rooms, key=lambda corner: rooms[corner])
+    heights.append(place + high * (0.5 * height + 1) / plane.inner)
     where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
     return _on_paper(name, right, place, **where, xshift=-6 if right else 6, yshift=high)
 

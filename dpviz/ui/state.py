@@ -192,7 +192,7 @@ def _legal(
             values[key] = field.parse(text)
         except ValueError as problem:
             values[key] = field.nearest(text)
-            notes.append(f"{problem} The {whose} was replaced by {field.show(values[key])}.")
+            notes.append(f"{problem} The {whose} was replaced by “{field.show(values[key])}”.")
     return values, notes
 
 

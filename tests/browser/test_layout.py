@@ -38,7 +38,8 @@ least => {
   const dotted = (e) => getComputedStyle(e).textOverflow === "ellipsis";
   const clipped = fields.filter((e) => e.scrollWidth > e.clientWidth + 1 && !dotted(e));
   const said = (e) => /[^◆\\s]/.test(e.textContent); // and no place for a hover
-  const words = [...main.querySelectorAll(".js-plotly-plot text")].filter((e) => seen(e) && said(e));
+  const named = main.querySelectorAll(".js-plotly-plot text, .dpviz-chips button");
+  const words = [...named].filter((e) => seen(e) && said(e));
   const boxes = words.map((e) => [e.getBoundingClientRect(), e.textContent]);
   const beyond = boxes.filter(([box]) => box.right > innerWidth + 1 || box.left < -1).map(([, text]) => text);
   const overlaps = boxes.flatMap(([one, a], i) =>

@@ -358,6 +358,16 @@ def test_a_level_is_named_where_no_curve_runs(curves: list[np.ndarray], where: t
     assert (name["xanchor"], name["yanchor"]) == where
 
 
+@pytest.mark.parametrize("apart", [0.05, 0.3])
+def test_names_of_close_levels_never_share_a_row(apart: float) -> None:
+    """On a phone each may be as wide as the plot: the left and the right end are then the same place."""
+    curve = Line("a", "curve", np.linspace(0.0, 10.0, 31), np.full(31, 9.0), "moments")
+    guides = (Guide("y", 5.0, "banded, best"), Guide("y", 5.0 - apart, "independent noise, Poisson batches"))
+    named = notes(plane(curve, log=False, across=(0.0, 10.0), span=(0.0, 10.0), guides=guides))
+    upper, lower = (named[guide.name] for guide in guides)
+    assert (upper["yanchor"], lower["yanchor"]) == ("bottom", "top")
+
+
 @pytest.mark.parametrize("noted", [True, False])
 def test_guides_stand_where_the_axes_say_and_are_said_where_they_do_not_reach(noted: bool) -> None:
     line = Line("a", "a", [1.0, 100.0], [10.0, 0.1], "moments")

@@ -9,7 +9,7 @@ import dpviz
 from dpviz.questions.answer import soon
 from dpviz.questions.asked import ask
 from dpviz.questions.needed import TOLERANCE
-from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, odds
+from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, bent, odds
 
 GIVEN: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 ASKED: dict[str, tuple[dict[str, float], dict[str, float], str]] = {
@@ -49,6 +49,21 @@ def test_the_noise_is_the_librarys(risk: str) -> None:
     # More noise, less risk; the answer lies where the curve meets the target.
     assert (np.diff(facts.y) <= 1e-6 * facts.y[0]).all()
     assert facts.y[facts.x >= facts.need.value].max() <= facts.target <= facts.y[facts.x < facts.need.value].min()
+
+
+def test_points_stand_where_the_curve_bends() -> None:
+    """As many as every other of the grid would be, and chords between them that lie closer to the curve."""
+    grid, fine = np.geomspace(0.5, 50.0, 33), np.geomspace(0.5, 50.0, 1000)
+
+    def curve(noise: Any) -> Any:
+        return 0.01 ** (1 / (1 + (2 / noise) ** 5))
+
+    x, y = bent(curve, grid)
+    far = [np.abs(np.interp(np.log(fine), np.log(at), curve(at)) - curve(fine)).max() for at in (grid[::2], x)]
+    assert x.size == 17
+    assert set(x) <= set(grid)
+    assert np.allclose(y, curve(x))
+    assert far[1] < 0.7 * far[0]
 
 
 def test_before_its_slow_parts_it_has_no_number() -> None:

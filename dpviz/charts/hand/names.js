@@ -63,7 +63,7 @@ export class Chips {
       const chip = made("button", "", made("li", "", this.list), { type: "button" });
       chip.setAttribute("aria-pressed", !this.names.hidden.has(line));
       chip.addEventListener("click", () => this.names.toggle(line));
-      chip.append(...nodes(text.replace("<br>", " · ").replace(ALONE, "")));
+      chip.append(...nodes(text.replace(/(<br>| · )P\(A\)/, " ·").replace(ALONE, "")));
       chip.style.borderColor = chip.querySelector("[style*='color']").style.color; // of the name
     }
   }
