@@ -2,26 +2,39 @@
 
     PYTHONPATH=. python benchmarks/compare_hand.py
     PYTHONPATH=. python benchmarks/compare_hand.py --only compose.sigma
+    PYTHONPATH=. python benchmarks/compare_hand.py --cold --only noise
 
 A headless Chromium is driven with a real pointer: it comes to the slider, pulls it for a second in 60 movements, lets
 go; then keys are pressed. Times are taken inside the page (`benchmarks/hand/probe.js`). `make bench` installs Dash
 first (`python tools/install.py bench`). Printed is a table in Markdown; about two minutes. A page that draws nothing
 before the release has "0 frames" in the drag's columns, and no ratio to it is told.
+
+With `--cold`, every slider of every question in the catalogue is pulled as soon as the pointer is there: at the
+defaults, 8 s after the start at the earliest, and at a random link. `--only` is then the beginning of
+page.question.field. All of them take about half an hour.
 """
 
 import argparse
 import os
 import platform
+import random
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt, Pulled
+from dpviz.fields.field import Number
+from dpviz.questions import units
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.layout import of_texts
+from dpviz.questions.shown import acting
 from tests.browser.driver import CHROMIUM_FLAGS, chart_data, find_chromium, no_traceback, open_page, running_app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,6 +124,63 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
     return found | {name: one.felt for name, one in beside.items()}
 
 
+def every_slider() -> Iterator[tuple[str, str, str, dict[str, str], dict[str, str]]]:
+    """Of every question: its page and key, the field that a slider moves, and what its link says: at the defaults, and
+    at a random place nearby."""
+    for page in PAGES:
+        for question in page.questions:
+            asked = {page.view: question.asked_as} if page.view else {}
+            for unit in ("mechanism", "person"):
+                get = of_texts(query := asked | {"units": unit, "expert": "1"})
+                numbers = [one for one in acting(question, get) if isinstance(one, Number) and one.ticks]
+                read = [*units.readings(question.fields)]
+                for moved in numbers if unit == "mechanism" else read:
+                    rng, near = random.Random(f"{question.key}.{moved.key}"), dict[str, str]()
+                    others = [
+                        one for one in numbers if one is not moved and len(one.ticks) > 20 and one.default in one.ticks
+                    ]
+                    for one in rng.sample(others, min(2, len(others))):
+                        at = one.ticks.index(one.default) + rng.choice((-5, -4, -3, 3, 4, 5))
+                        near[one.key] = one.write(one.ticks[min(max(at, 0), len(one.ticks) - 1)])
+                    yield page.key, question.key, moved.key, query, query | near
+
+
+def pulled_at_once(only: str, folder: Path) -> Iterator[str]:
+    """The table of all sliders, row by row."""
+    cells = ("redraws/s", "p50", "p95", "stops passed")
+    heads = ["slider", *(f"{place}: {cell}" for place in ("defaults", "random link") for cell in cells)]
+    yield f"| {' | '.join(heads)} |\n|---|{'--:|' * 8}"
+    os.environ["DPVIZ_HOME"] = str(folder / "home")
+    with (
+        sync_playwright() as playwright,
+        running_app(ROOT / "app.py", folder / "app.log") as app,
+        playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_FLAGS)) as browser,
+    ):
+        time.sleep(8.0)
+        for path, question, key, *links in every_slider():
+            name, felt = f"{path}.{question}.{key}", list[str]()
+            if not name.startswith(only):
+                continue
+            for link in links:
+                page = fresh_page(browser, app)
+                pulled = Pulled(page, f'.dpviz-number[data-field="{key}"] input[type="range"]', follows=True)
+                try:
+                    open_page(page, path, **link)
+                    if not page.locator(pulled.slider).count():
+                        break  # it is typed, or another setting hides it
+                    pulled.measure_cold()
+                    cold, drawings, stops = pulled.felt.cold, pulled.felt.cold_drawings[0], pulled.felt.cold_stops[0]
+                    times = [f"{np.percentile(cold, share):.0f}" if cold else "–" for share in (50, 95)]
+                    felt += [f"{drawings:.0f}", *times, str(stops)]
+                except (AssertionError, RuntimeError, Error) as problem:
+                    print(f"{name}: {problem}", file=sys.stderr)
+                    felt += ["–"] * 4
+                finally:
+                    page.context.close()
+            if felt:
+                yield f"| {name} | {' | '.join(felt)} |"
+
+
 def rows(found: dict[str, Felt]) -> list[list[str]]:
     base = found["bare Streamlit"]
 
@@ -152,11 +222,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="the beginning of a slider's name, as in compose.sigma")
     parser.add_argument("--rounds", type=int, default=2, help="of the first slider and the peers")
+    parser.add_argument("--cold", action="store_true", help="every slider there is, pulled at once")
     arguments = parser.parse_args()
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(arguments.only, arguments.rounds, Path(folder))
-    print(table(found))
+        if arguments.cold:
+            for line in pulled_at_once(arguments.only, Path(folder)):
+                print(line, flush=True)
+        else:
+            print(table(measured(arguments.only, arguments.rounds, Path(folder))))
     print(
         f"\nTimes in ms. {os.cpu_count()} cores ({platform.machine()}), headless Chromium, "
         f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after."

@@ -9,7 +9,7 @@ from dp_accounting.rdp import RdpAccountant
 from opacus.accountants import RDPAccountant
 
 from benchmarks import bench_accountants as bench
-from benchmarks.compare_hand import HEAD, rows
+from benchmarks.compare_hand import HEAD, every_slider, rows
 from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt
 
@@ -35,6 +35,17 @@ def test_a_page_that_draws_nothing_during_a_drag_has_no_frames_and_no_ratio() ->
     }
     assert list(by_name["bare Streamlit"].values()) == ["0 frames", "–", "–"]
     assert list(by_name["ours"].values()) == ["15", "15", "–"]
+
+
+def test_every_slider_is_pulled_at_two_places() -> None:
+    places = {(page, key): links for page, _, key, *links in every_slider()}
+    train = {("train", key) for key in ("t_batch_size", "t_steps", "t_target_epsilon")}
+    assert places.keys() >= train | {
+        *(("noise", key) for key in ("q", "shape", "batch", "epochs", "target")),
+        *(("orders", key) for key in ("oc1", "oc2", "oc3", "omax")),
+        ("budget", "bepochs"),
+    }
+    assert all(defaults.items() < near.items() for key, (defaults, near) in places.items() if key[0] == "noise")
 
 
 def test_a_missing_peer_is_no_row_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

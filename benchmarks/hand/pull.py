@@ -45,7 +45,8 @@ class Felt:
         hover: from the pointer's arrival to the first and the last frames that were fetched, and their bytes; None
             where nothing is fetched.
         drag: from each movement to the next drawing.
-        cold, cold_drawings: the same, and drawings a second, where the hand pulls as soon as it has come.
+        cold, cold_drawings, cold_stops: the same, drawings a second, and stops that the thumb came to, where the hand
+            pulls as soon as it has come.
         drawings: in the second of the drag.
         late: from the last movement to its drawing.
         answered: from the release to the server's answer on our own chart, without its slow parts.
@@ -58,6 +59,7 @@ class Felt:
     drag: list[float] = field(default_factory=list)
     cold: list[float] = field(default_factory=list)
     cold_drawings: list[float] = field(default_factory=list)
+    cold_stops: list[int] = field(default_factory=list)
     drawings: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
@@ -103,7 +105,10 @@ class Pulled:
         self._pull(x, y, direction)
         told = self._rest()
         inputs, drawn, released = told["inputs"], told["drawn"], told["released"]
+        if not inputs:
+            raise RuntimeError(f"{self.slider} at {self.page.url} did not move")
         self.felt.cold += [wait for at in inputs if (wait := _next(at, drawn)) is not None]
+        self.felt.cold_stops.append(len(inputs))
         self.felt.cold_drawings.append(sum(at <= released for at in drawn) / ((released - inputs[0]) / 1000))
 
     def _rest(self) -> dict[str, Any]:

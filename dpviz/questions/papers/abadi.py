@@ -26,6 +26,7 @@ from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import InUnits
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
+from dpviz.questions.methods import coarse
 from dpviz.questions.noise.needs import delta_up
 from dpviz.questions.norm_fields import CLIPPED, FAMILY
 from dpviz.questions.papers.reproduction import Facts, reproduction
@@ -41,7 +42,7 @@ def upright(at: float, name: str) -> tuple[Guide]:
 # --- Theorem 1: how much noise, and which logarithm it saves ----------------------------------------------------------
 
 MOST_STEPS = 1e7
-POINTS = 25
+POINTS, FEW = 25, 9  # at rest, and while a hand moves: nearly straight lines
 
 
 def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float) -> Answer[Facts]:
@@ -49,7 +50,8 @@ def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float
     if sample_rate == 0.0:
         raise ValueError("With q = 0, no example is used and no noise is needed: choose a sampling rate above 0.")
     here = min(float(steps), MOST_STEPS)
-    x = np.unique(np.round([*np.geomspace(max(here / 1e3, 1.0), min(here * 1e2, MOST_STEPS), POINTS), here]))
+    points = FEW if coarse() else POINTS
+    x = np.unique(np.round([*np.geomspace(max(here / 1e3, 1.0), min(here * 1e2, MOST_STEPS), points), here]))
     setting = {"target_epsilon": epsilon, "sample_rate": sample_rate, "delta": delta}
     moments, strong = (
         np.array([least_noise(method, steps=each, **setting) for each in x]) for method in (Moments.name, Strong.name)
