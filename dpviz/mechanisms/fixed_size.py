@@ -111,6 +111,11 @@ class FixedSize(_Drawn):
         return twice
 
     @property
+    def gaussian_above(self) -> float:
+        """δ(ε) ≤ q δ_Gauss(σ/2)(ε′), ε′ ≥ ε."""
+        return 0.5 * self.noise_multiplier
+
+    @property
     def least(self) -> Mechanism:
         return self if self.batch == self.size else _Reached(self.noise_multiplier, self.size, self.batch)
 
@@ -173,7 +178,7 @@ class WithReplacement(_Drawn):
         """The probability with which a place of the batch gets what differs."""
         return Fraction(1, self.size)
 
-    def of_rows(self, rows: int) -> Mechanism:
+    def of_rows(self, rows: int) -> Mechanism | None:
         return _RowsDrawn(self.noise_multiplier, self.size, self.batch, rows)
 
     def _mixture(self) -> MixturePair:
@@ -185,7 +190,12 @@ class WithReplacement(_Drawn):
 
     @property
     def as_gaussian(self) -> float | None:
-        return 0.5 * self.noise_multiplier / self.batch if self._share == 1 else None
+        return self.gaussian_above if self._share == 1 else None
+
+    @property
+    def gaussian_above(self) -> float:
+        """As if the example had all places."""
+        return 0.5 * self.noise_multiplier / self.batch
 
     @property
     def total_variation(self) -> float:
@@ -202,3 +212,6 @@ class _RowsDrawn(WithReplacement):
     @property
     def _share(self) -> Fraction:
         return Fraction(int(self.rows), self.size)
+
+    def of_rows(self, rows: int) -> None:
+        """They are the rows of a person already."""

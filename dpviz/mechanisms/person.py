@@ -91,7 +91,7 @@ class PersonOf(Mechanism):
     @property
     def one_row(self) -> Mechanism:
         """What shows no less than each of the k steps from data with all rows to data with none."""
-        if isinstance(self.base, WithReplacement):  # a row of fewer examples is drawn more often
+        if isinstance(self.base, WithReplacement) and self.exact:  # a row of fewer examples is drawn more often
             return self.base.changed(size=self.base.size - self.rows + 1)
         return self.base
 

@@ -145,6 +145,8 @@ def renamed(texts: Mapping[str, str]) -> dict[str, str]:
     rows = renewed.pop("rows", "2")  # they counted with a mechanism of their own
     if renewed.get("mech") == "person":
         renewed |= {"mech": "gaussian", "persons": rows}
+    if renewed.get("ksampler") == "same":
+        renewed["ksampler"] = "partition"
     if renewed.get("t_eval") == "0":
         del renewed["t_eval"]
     return {RENAMED.get(key, key): text for key, text in renewed.items()}

@@ -12,25 +12,29 @@ from dpviz._remember import remembered
 from dpviz._version import __version__
 from dpviz.accounting.guarantee import NO, SAMPLERS, UNKNOWN, YES, Guarantee, Losses, Reply
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
 from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number, several
+from dpviz.fields.field import Number
+from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import (
-    FixedPartition,
+    MECHANISMS,
+    Adjacency,
     FixedSize,
     Mechanism,
-    RandomAllocation,
+    PersonOf,
     ReplaceOneGaussian,
     SampledGaussian,
-    SecretPartition,
-    Shuffled,
+    TruncatedPoisson,
+    of_person,
 )
-from dpviz.questions import units
+from dpviz.questions import kinds, units
 from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
-from dpviz.questions.layout import Own, Reader
+from dpviz.questions.layout import Own, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.guarantee import files_of
@@ -39,12 +43,26 @@ from dpviz.questions.question import Block
 from dpviz.questions.words import rows
 
 BATCH, EPOCHS, NOISE, CLAIM = number("kbatch"), number("kepochs"), number("ksigma"), number("kclaim")
-SAMPLER, ADJACENCY, UNSETTLED = choice("ksampler"), choice("kadj"), several("kopen")
+ADJACENCY, ROWS, UNSETTLED = choice("kadj"), number("kpersons"), several("kopen")
 LARGEST = 500.0  # ε beyond which no tight interval is computed
 
 # --- from a description to what bounds its ε from above and below -----------------------------------------------------
 
 Steps = tuple[Mechanism, int]
+
+
+# Every mechanism whose noise is a claim's σ, by how it makes batches.
+KINDS: dict[str, type[Mechanism]] = {}
+for _kind in MECHANISMS:
+    if _kind.noise == "noise_multiplier":
+        KINDS.setdefault(_kind.sampler if _kind.sampler == "poisson" else _kind.kind, _kind)
+SAMPLER = choice(
+    "ksampler",
+    options={key: f"{(text := SAMPLERS.get(key, kind.title))[:1].upper()}{text[1:]}" for key, kind in KINDS.items()}
+    | {"unsaid": "Not said"},
+)
+# What some of them need beside σ, N, batch and epochs.
+FURTHER = {name: number("k" + PARAMETERS[name].key) for name in ("largest_batch", "decay", "band")}
 
 
 @dataclass(frozen=True)
@@ -69,37 +87,58 @@ def steps_of(size: int, batch: int, epochs: float) -> int:
     return max(1, math.ceil(epochs * size / batch * (1.0 - 1e-12)))
 
 
-def described(*, size: int, batch: int, epochs: float, sigma: float, sampler: str, replace: bool) -> Described:
+def described(
+    *, size: int, batch: int, epochs: float, sigma: float, sampler: str, replace: bool, rows: int = 1, **further: float
+) -> Described:
     """What bounds a training with this sampler; "unsaid" is read as Poisson sampling.
 
-    The mechanisms say why. A record that is replaced may be replaced by one whose gradient is 0, so that what a missing
-    one shows bounds it from below; from above it moves a sum by 2C. Where whole epochs count, a part of one counts from
-    above, and batches are N ÷ batch, rounded to the side that the bound allows.
+    The mechanisms say why. Where whole epochs or runs count, a part of one counts from above, and batches are N ÷
+    batch, rounded to the side that the bound allows.
+
+    Args:
+        rows: k, of one person, who is protected; 1 protects an example.
+        further: largest_batch, decay and band, where the sampler has them.
     """
-    count, rate = steps_of(size, batch, epochs), batch / size
-    exact: Steps = ((ReplaceOneGaussian if replace else SampledGaussian)(sigma, rate), count)
-    if sampler in ("poisson", "unsaid"):
-        return Described(exact, exact, exact, "Poisson sampling")
-    if sampler == "fixed":
-        step = FixedSize(sigma, size, batch)
-        source = "subsampling without replacement (Balle, Barthe, Gaboardi 2018), two batches up to 2C apart"
-        return Described((step, count), (step.least, count) if replace else exact, (step, count), source)
-    most, least, more, fewer = math.ceil(epochs), math.floor(epochs), math.ceil(size / batch), size // batch
-    once: Steps = FixedPartition(0.5 * sigma if replace else sigma), most
-    if sampler == "shuffled":
-        why = "each example is used once per epoch; from above, the gain from shuffling is not counted"
-        return Described(once, (Shuffled(sigma, more).least, least), once, why)
-    if sampler == "same":
-        return Described(once, (once[0], least), once, "each example is used once per epoch, in a known batch")
-    ways: tuple[Steps, Steps] = (RandomAllocation(sigma, fewer), most), (RandomAllocation(sigma, more).least, least)
-    why = "each example joins one of t batches in every epoch (Chua et al. 2025)"
-    if sampler == "secret":
-        ways = (
-            (SecretPartition(sigma, fewer, most), 1),
-            (SecretPartition(sigma, more, max(least, 1)).least, min(least, 1)),
-        )
-        why = "each example joins one of t batches, whose noise averages over the epochs"
-    return Described(once if replace else ways[0], ways[1], once, why)
+    kind, rate = KINDS.get(sampler, SampledGaussian), batch / size
+    given = {"noise_multiplier": sigma, "sample_rate": rate, "size": size, "batch": batch, **further}
+    ends = []
+    for whole, most in ((math.ceil(epochs), True), (math.floor(epochs), False)):
+        count = {"step": steps_of(size, batch, epochs), "epoch": whole, "run": min(whole, 1)}[kind.step]
+        steps = []
+        for batches in (size // batch, math.ceil(size / batch)):
+            values = given | {"batches": batches, "epochs": max(whole, 1)}
+            steps.append(kind(**{name: values[name] for name in kind.parameters()}))
+        if all(step.as_gaussian is not None for step in steps):
+            steps.sort(key=lambda step: step.as_gaussian or 0.0)
+        ends.append((steps[0] if most else steps[1], count))  # more batches show less, where noise is independent
+    (step, count), (other, fewer) = ends
+    above = protecting(step, rows, replace=replace)
+    least = protecting(other, rows, replace=replace).least
+    if isinstance(step, FixedSize) and not replace:  # others' gradients are 0
+        least = SampledGaussian(sigma, rate)
+    if isinstance(step, TruncatedPoisson) and replace:
+        least = step.least
+    gaussian = above.gaussian_above
+    loose = above if above.renyi() is not None or gaussian is None else SampledGaussian(gaussian)
+    sampling = "" if "**Sampling:**" in kind.assumes else kinds.POISSON.partition("\n")[0] + " "
+    why = (sampling + kind.assumes).replace("**", "").replace(" Shuffled or", "")
+    if isinstance(above, PersonOf) and above.exact is None:
+        why += f" From above, {above.rows} changes in turn (group privacy), which is loose; from below, one."
+    return Described((above, count), (least, fewer), (loose, count), why)
+
+
+def protecting(step: Mechanism, rows: int, *, replace: bool) -> Mechanism:
+    """The step with all rows of a person removed, or replaced: what is known of it from above.
+
+    Where rows are replaced, they are removed, and others are added in their place, unless a mechanism knows better. A
+    Poisson sample that is cut to a largest batch keeps a row or the one in its place, with probability q at most.
+    """
+    if not replace or step.adjacency == Adjacency.REPLACE_ONE:
+        return of_person(step, rows)
+    if "sample_rate" in step.parameters():
+        return of_person(ReplaceOneGaussian(step.noise_multiplier, step.sample_rate), rows)  # type: ignore[attr-defined]
+    together = step.of_rows(rows)
+    return PersonOf(step, 2 * rows) if together is None else PersonOf(together, 2)
 
 
 def renyi_above(known: Described, delta: float) -> float:
@@ -162,6 +201,10 @@ def check(
     sampler: str,
     adjacency: str,
     claimed: float,
+    rows: int = 1,
+    largest_batch: int = 800,
+    decay: float = 0.9,
+    band: int = 10,
     unsettled: tuple[str, ...] = (),
 ) -> Answer[CheckFacts]:
     """Bounds of the ε of what is described, beside the claim; there is no verdict while something is `unsettled`."""
@@ -176,9 +219,13 @@ def check(
         sigma=noise_multiplier,
         sampler=sampler,
         replace=adjacency == "replace",
+        rows=rows,
+        largest_batch=largest_batch,
+        decay=decay,
+        band=band,
     )
     renyi = renyi_above(known, delta)
-    low = PENDING if renyi <= LARGEST else math.nan
+    low = PENDING if renyi <= LARGEST or rough_epsilon(*known.above, delta) <= LARGEST else math.nan
     facts = CheckFacts(known, renyi, low, renyi, steps_of(size, batch, epochs))
     return Answer(beside(facts, claimed), facts)
 
@@ -191,7 +238,8 @@ def beside(facts: CheckFacts, claimed: float) -> DotPlot:
         marks.append(("low", "at least", facts.low, numbers.plain(numbers.down(facts.low, 4), digits=4), look.ORANGE))
     if facts.high < facts.renyi:
         marks.append(("high", "at most", facts.high, most[0], look.GREEN))
-    marks.append((Renyi.name, "at most, Rényi", facts.renyi, most[1], look.MAUVE))
+    if facts.renyi <= LARGEST or facts.high == facts.renyi:
+        marks.append((Renyi.name, "at most, Rényi", facts.renyi, most[1], look.MAUVE))
     dots = tuple(Dot(name, at, text, f"{name}: ε = {at:.4g}", color, key=key) for key, name, at, text, color in marks)
     axis = Axis("ε", column="epsilon", log=True)
     return DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim")
@@ -223,17 +271,19 @@ def below(answer: Answer[CheckFacts]) -> list[Block]:
     return [Listing(("Assumption", "As described", "Effect"), tuple(listed), (1.6, 2.2, 4.0))]
 
 
-RUN_AS = {"same": "partition", "unsaid": UNKNOWN}  # how batches are made, as a card names it; other names are the same
-
-
 def card(answer: Answer[CheckFacts]) -> Guarantee:
     """What the description says and leaves open; no ε where it does not decide one."""
     given, facts = answer.given, answer.facts
-    sampler, adjacency = RUN_AS.get(given["sampler"], given["sampler"]), ADJACENCY.options[given["adjacency"]]
+    adjacency, rows = ADJACENCY.options[given["adjacency"]], given["rows"]
+    kind = KINDS.get(given["sampler"])
+    sampler = UNKNOWN if kind is None else SAMPLERS[kind.sampler or kind.kind]
+    unit = "one example" if rows == 1 else f"one person, with up to {rows} rows"
+    noise = [f"σ = {given['noise_multiplier']:.6g}"]
+    noise += [f"{PARAMETERS[n].symbol} = {given[n]:.6g}" for n in FURTHER if kind and n in kind.parameters()]
     decided = not given["unsettled"] and "unsaid" not in (given["sampler"], given["adjacency"])
     low = facts.low if isinstance(facts.low, float) and not math.isnan(facts.low) else None
     below = given["delta"] * given["size"] < 1.0 - 1e-12
-    stated = Reply(NO, "not stated") if given["adjacency"] == "unsaid" else Reply(YES, f"one example: {adjacency}")
+    stated = Reply(NO, "not stated") if given["adjacency"] == "unsaid" else Reply(YES, f"{unit}: {adjacency}")
     return Guarantee(
         losses=Losses(
             epsilon=facts.high if decided else None,
@@ -243,22 +293,32 @@ def card(answer: Answer[CheckFacts]) -> Guarantee:
             why="the description does not decide it",
         ),
         statements={
-            "privacy_loss": {"privacy_unit": "one example", "privacy_unit_description": adjacency},
+            "privacy_loss": {
+                "privacy_unit": unit.partition(",")[0],
+                "privacy_unit_description": f"{unit}: {adjacency}",
+            },
             "accounting": {"composition": f"{facts.steps:,} steps", "version": f"bounds by dpviz {__version__}"},
             "implementation": {
-                "mechanisms": f"Gaussian noise, σ = {given['noise_multiplier']:.6g}, on a sum of clipped gradients",
-                "sampler_as_run": SAMPLERS.get(sampler, sampler),
+                "mechanisms": f"Gaussian noise, {', '.join(noise)}, on a sum of clipped gradients",
+                "sampler_as_run": sampler,
                 "size": f"{given['size']:,}",
             },
         },
-        replies={"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {given['size']:,}")},
+        replies={"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {given['size']:,}")}
+        | ({"rows": Reply(YES, unit)} if rows > 1 else {}),
     )
+
+
+def further_of(sampler: str) -> list[Number]:
+    """The fields that this sampler has beside those of every claim."""
+    kind = KINDS.get(sampler, SampledGaussian)
+    return [field for name, field in FURTHER.items() if name in kind.parameters()]
 
 
 def layout(get: Reader) -> Named:
     return {
         "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
-        "Described": (SAMPLER, ADJACENCY),
+        "Described": (SAMPLER, *further_of(get(SAMPLER)), ADJACENCY, *experts(ROWS)),
         "From code": (Own("snippet", (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)), UNSETTLED),
     }
 
@@ -268,7 +328,7 @@ CHECK = reproduction(
     "check",
     check,
     layout,
-    {"unsettled": UNSETTLED},
+    {"sampler": SAMPLER, "unsettled": UNSETTLED},
     slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: beside(answer.facts, answer.given["claimed"])),),
     below=below,
     more={"Use it": lambda answer: files_of(card(answer))},

@@ -261,7 +261,7 @@ def sampler(bindings: Bindings) -> Evidence:
                 plain = name in POISSON and not {word.arg for word in call.keywords} & POISSON_NOT
                 choices.append(("poisson" if plain else "", call.lineno))
     if not choices:
-        orders = {True: "shuffled", False: "same"}
+        orders = {True: "shuffled", False: "partition"}
         switches = bindings.readings("shuffle")
         choices = [(orders[value] if isinstance(value, bool) else "", line) for value, line in switches]
         if not choices and any("keras" in name for name in bindings.calls):  # its `fit` shuffles unless told otherwise
