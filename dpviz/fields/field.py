@@ -316,3 +316,17 @@ def log_ticks(low: float, high: float, per_decade: int = 10) -> tuple[float, ...
 def even_ticks(low: float, high: float, step: float) -> tuple[float, ...]:
     """Slider stops that are even on a plain scale, free of binary dust."""
     return tuple(round(low + i * step, 12) for i in range(round((high - low) / step) + 1))
+
+
+@dataclass(frozen=True)
+class Text(Field[str]):
+    """One line of free text; what is longer than `longest` characters is cut, and what does not print is left out."""
+
+    longest: int = 100
+
+    def parse(self, text: str) -> str:
+        printed = "".join(character for character in " ".join(text.split()) if character.isprintable())
+        return printed[: self.longest].strip()
+
+    def write(self, value: str) -> str:
+        return value

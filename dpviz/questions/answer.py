@@ -64,6 +64,14 @@ class Folded(NamedTuple):
     open: bool = False
 
 
+class Onward(NamedTuple):
+    """A button to another page, with these texts of its fields and all else as it is in the session."""
+
+    name: str
+    page: str
+    texts: Mapping[str, str]
+
+
 class Rerun(NamedTuple):
     """A recorded experiment, one run of which can be made again here."""
 

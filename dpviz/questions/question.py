@@ -9,13 +9,13 @@ import pandas as pd
 
 from dpviz.charts.plot import Plot
 from dpviz.fields.field import Choice, Field, Number
-from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow
+from dpviz.questions.answer import Answer, Folded, Metric, Note, Onward, Rerun, Slow
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
 
 F = TypeVar("F")
-Block = Note | Folded | Rerun | Plot | pd.DataFrame | Own | Listing
+Block = Note | Folded | Onward | Rerun | Plot | pd.DataFrame | Own | Listing
 
 
 @dataclass(frozen=True)

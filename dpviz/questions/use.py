@@ -5,7 +5,7 @@ Poisson batches by q itself, not by a batch size, and divides sums by the expect
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import Template
 from typing import Any
@@ -17,7 +17,9 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism, SampledGaussian, Shuffled
-from dpviz.questions.answer import Folded, Note
+from dpviz.questions import kinds
+from dpviz.questions.answer import Folded, Note, Onward
+from dpviz.questions.mechanism import DELTA
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
 from dpviz.questions.question import Block
@@ -219,16 +221,26 @@ def snippets(plan: Plan) -> dict[str, str]:
     }
 
 
-def use_it(make: Callable[[], Plan]) -> list[Block]:
-    """Blocks of a page's details; why there are none where `make` has no plan to give."""
+def card_of(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
+    """The way to the guarantee card of these steps; none for a mechanism whose privacy loss is not known."""
+    if Tight().supports(mechanism):
+        return []
+    own = {kinds.T[mechanism.step].key: str(steps), DELTA.key: DELTA.write(delta)}
+    card = {"pview": "guarantee", "gof": "plan", kinds.ROWS.key: "1"}
+    return [Onward("Guarantee card of these settings", "papers", {**card, **kinds.texts(mechanism), **own})]
+
+
+def use_it(make: Callable[[], Plan], instead: Sequence[Block] = ()) -> list[Block]:
+    """Blocks of a page's details; where `make` has no plan to give, the reason, and `instead`."""
     try:
         plan = make()
     except ValueError as none:
-        return [Note(str(none))]
+        return [Note(str(none)), *instead]
     code = snippets(plan)
     return [
         Note(f"{used(plan)} {spared(plan)}".strip()),
         Folded("Paragraph for the paper", source=paragraph(plan), open=True),
         Folded("BibTeX", source=bibliography(plan), language="bibtex"),
         *(Folded(name, source=code[key], language="python") for key, name in RELEASES.items()),
+        *card_of(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta),
     ]

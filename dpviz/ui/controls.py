@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dpviz.fields.field import Choice, Field, Flag, Number, Several
+from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
 from dpviz.questions import kinds, links, units
 from dpviz.questions.papers.check import UNSETTLED
 from dpviz.ui import state
@@ -250,6 +250,18 @@ def flag(field: Flag) -> bool:
     set_widget(Keys.slider(field), value)
     st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=switched)
     return value
+
+
+def text(field: Text) -> None:
+    """A line that is typed, whatever it says."""
+
+    def typed() -> None:
+        state.put(field, field.parse(st.session_state[Keys.slider(field)]))
+
+    set_widget(Keys.slider(field), state.get(field))
+    st.text_input(
+        field.label, key=Keys.slider(field), max_chars=field.longest, help=field.help or None, on_change=typed
+    )
 
 
 def set_widget(key: str, value: object) -> None:

@@ -12,7 +12,8 @@ import streamlit as st
 from dpviz.charts.plot import Plot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Folded, Note, Rerun, whole
+from dpviz.questions.answer import Answer, Folded, Note, Onward, Rerun, whole
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.handout import Handout
 from dpviz.questions.layout import Own, of_values
 from dpviz.questions.listing import Listing
@@ -112,6 +113,8 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
             _folded(block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
+        elif isinstance(block, Onward):
+            _onward(block)
         elif isinstance(block, Rerun):
             rerun(block.experiment)
         elif isinstance(block, Own):
@@ -121,6 +124,15 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
         else:
             drawn = block.chart(SECOND_HEIGHT)
             pieces.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
+
+
+def _onward(way: Onward) -> None:
+    if st.button(way.name, icon=":material/arrow_forward:", key=f"way.{way.page}"):
+        [there] = (one for one in PAGES if one.key == way.page)
+        for field in there.fields:
+            if field.key in way.texts:
+                state.put(field, field.parse(way.texts[field.key]))
+        st.switch_page(page.places()[way.page])
 
 
 def _folded(block: Folded) -> None:

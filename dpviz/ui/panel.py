@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.expression import steps_of
-from dpviz.fields.field import Choice, Field, Flag, Number, Several
+from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
 from dpviz.questions import units
 from dpviz.questions.layout import Control, InUnits, Item, Noted, Offered, Own, Row, fields_of, in_sight, moved_of
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
@@ -178,6 +178,8 @@ def _draw_one(item: Control) -> None:
         controls.several(item)
     elif isinstance(item, Flag):
         controls.flag(item)
+    elif isinstance(item, Text):
+        controls.text(item)
     else:
         raise TypeError(f"Expected a field that has a control, found {type(item).__name__} {item.key!r}.")
 

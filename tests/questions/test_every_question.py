@@ -283,7 +283,7 @@ def test_what_must_be_said_is_said(row: dict[str, Any]) -> None:
     metrics = [" | ".join(metric) for metric in question.metrics(answer)]
     words = "\n".join([question.headline(answer), *metrics, *notes, question.assumed(answer)])
     if "more" in row:
-        [note] = question.more[row["more"]](answer)
+        [note, *_] = question.more[row["more"]](answer)
         words = note.text
     assert [text for text in row["says"] if text not in words] == [], words
     assert [text for text in row.get("not", ()) if text in words] == [], words

@@ -1,6 +1,7 @@
 """The guarantee card as a question: its own settings, what it decides itself, known deployments, its files."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,11 +9,16 @@ import pytest
 import dpviz
 from dpviz.accounting.guarantee import ANSWERS, PITFALLS, UNKNOWN, deployments
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import LATER, Folded, whole
+from dpviz.questions.answer import LATER, Folded, Onward, soon, whole
+from dpviz.questions.budget.stop import STOP
+from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
+from dpviz.questions.noise import NOISE
 from dpviz.questions.papers.guarantee import GUARANTEE, KEYS, pitfalls
+from dpviz.questions.question import Question
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
+NEEDED = NOISE.questions[0]
 SMALL = {"sigma": "2", "q": "0.01", "steps": "50"}
 
 
@@ -48,6 +54,63 @@ def test_what_the_settings_decide_nobody_is_asked() -> None:
     assert not set(KEYS.values()) & keys(gof="census-persons")
     answer = asked_whole(GUARANTEE, **SMALL, tried="40", gtune="no")
     assert answer.facts.card.replies["tuning"].answer == "yes"
+
+
+def test_what_its_author_types_is_on_the_card_and_never_markup() -> None:
+    typed = {
+        "gname": "Bus *stops*",
+        "gwho": "The [city](http://x) | transport",
+        "gwhat": "a table\n## ε = 0",
+        "gwhy": "plans",
+    }
+    answer = asked_whole(GUARANTEE, **SMALL, **typed)
+    card = answer.facts.card
+    assert card.statements["release"]["description"] == "a table ## ε = 0"
+    assert card.registry()["deployment"]["data_curators"] == typed["gwho"]
+    assert card.markdown().startswith("# Guarantee card: Bus \\*stops\\*\n")
+    assert "| The \\[city\\](http://x) \\| transport |" in card.markdown()
+    assert "\n## ε" not in card.markdown()
+    untyped = asked_whole(GUARANTEE, **SMALL).facts.card
+    assert untyped.statements["deployment"]["intended_use"] == UNKNOWN
+    assert "the outputs of all 50 steps" in untyped.statements["release"]["description"]
+    assert (card.losses, card.replies) == (untyped.losses, untyped.replies), "words change no number and no answer"
+
+
+@pytest.mark.parametrize("steps", ["1", "50", "3000"])
+def test_what_follows_a_moving_hand_is_what_comes_to_rest(steps: str) -> None:
+    answer = asked(GUARANTEE, **(SMALL | {"steps": steps}))
+    moving, resting = soon(answer, GUARANTEE.slow), whole(answer, GUARANTEE.slow)
+    quick, exact = moving.facts.losses, resting.facts.losses
+    assert (quick.epsilon, quick.profile) == (exact.epsilon, exact.profile)
+    assert exact.attack_accuracy <= quick.attack_accuracy <= 1.01 * exact.attack_accuracy
+    assert [one.value for one in GUARANTEE.metrics(moving)][:2] == [GUARANTEE.metrics(resting)[0].value, "…"]
+    assert moving.plot.data().equals(resting.plot.data())
+    assert GUARANTEE.more["Use it"](moving) == [], "a card with all its numbers, or none"
+    assert soon(asked(GUARANTEE, **SMALL, tried="40"), GUARANTEE.slow).facts.waits
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (GROWTH, {"sigma": "2"}),
+        (GROWTH, {"rows": "3", "steps": "20"}),
+        (GROWTH, {"mech": "laplace", "steps": "30"}),
+        (STOP, {"delta": "1e-7"}),
+        (NEEDED, {}),
+    ],
+)
+def test_a_plan_has_a_way_to_its_card(question: Question[Any], texts: dict[str, str]) -> None:
+    answer = asked_whole(question, **texts)
+    (way,) = (block for block in question.more["Use it"](answer) if isinstance(block, Onward))
+    card = asked_whole(GUARANTEE, **{key: text for key, text in way.texts.items() if key != "pview"})
+    given = card.given
+    assert (way.page, way.texts["pview"], given["of"]) == ("papers", GUARANTEE.asked_as, "plan")
+    if question is NEEDED:
+        assert card.facts.card.losses.epsilon <= answer.facts.target
+    else:
+        assert {name: given[name] for name in ("mechanism", "steps", "delta")} == {
+            name: answer.given[name] for name in ("mechanism", "steps", "delta")
+        }
 
 
 def test_numbers_wait_and_answers_do_not() -> None:

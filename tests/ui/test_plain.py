@@ -35,7 +35,7 @@ OURS = {"label", "help", "assumptions", "symbol"}
 KNOWN = {
     "boundary.py": {"name"},  # a way on
     # A door's words, a question's, a formula's.
-    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "name", "term", "means"},
+    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "way.name", "name", "term", "means"},
     # Pages, doors and stops.
     "home.py": {
         "place",

@@ -39,6 +39,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
+from dpviz.questions.use import card_of
 from dpviz.questions.words import words
 
 NAMES = {
@@ -200,5 +201,8 @@ STOP: Question[StopFacts] = Question(
         ),
     ),
     layout=layout,
-    more={"Accountants": shown_cards},
+    more={
+        "Use it": lambda answer: card_of(*(answer.given[name] for name in ("mechanism", "steps", "delta"))),
+        "Accountants": shown_cards,
+    },
 )

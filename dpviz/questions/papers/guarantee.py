@@ -9,14 +9,25 @@ from typing import Annotated, Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.guarantee import PITFALLS, SAMPLERS, UNKNOWN, Guarantee, Law, Losses, deployments, losses_of
+from dpviz.accounting.guarantee import (
+    PITFALLS,
+    SAMPLERS,
+    UNKNOWN,
+    Guarantee,
+    Law,
+    Losses,
+    deployments,
+    losses_of,
+    quick_losses,
+)
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
 from dpviz.charts.marks import Ring
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
-from dpviz.fields.declared import choice
-from dpviz.mechanisms import Adjacency, Mechanism
+from dpviz.fields.declared import choice, field
+from dpviz.fields.field import Text
+from dpviz.mechanisms import Adjacency, Mechanism, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
 from dpviz.questions.cards import cards
@@ -50,6 +61,19 @@ ANSWERED = Compound(
     lambda answers: {KEYS[name]: answer for name, answer in answers},
     {key: "bounded" if name == "rows" else name for name, key in KEYS.items()},  # a mechanism has rows too
 )
+# Group and entry of the registry → what its author types.
+TYPED = {
+    ("deployment", "name"): field(Text, "gname"),
+    ("deployment", "data_curators"): field(Text, "gwho"),
+    ("release", "description"): field(Text, "gwhat"),
+    ("deployment", "intended_use"): field(Text, "gwhy"),
+}
+STATED = Compound(
+    tuple(TYPED.values()),
+    lambda get: tuple((*entry, get(one)) for entry, one in TYPED.items() if get(one)),
+    lambda stated: {TYPED[group, name].key: text for group, name, text in stated},
+    {one.key: name for (_, name), one in TYPED.items()},
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +84,13 @@ class CardFacts:
         of: "plan", or the key of a known deployment.
         plan: arguments of `dpviz.guarantee`.
         losses: its numbers; PENDING while they are computed.
+        quick: whether only those that follow a moving hand are there: ε, its profile and the best attack.
     """
 
     of: str
     plan: Mapping[str, Any]
     losses: Losses | Pending
+    quick: bool = False
 
     @property
     def waits(self) -> bool:
@@ -103,6 +129,7 @@ def guarantee_card(
     law: Annotated[Law, LAW],
     sampler: Annotated[str, RUN_AS],
     answers: Annotated[tuple[tuple[str, str], ...], ANSWERED],
+    stated: Annotated[tuple[tuple[str, str, str], ...], STATED],
 ) -> Answer[CardFacts]:
     """The card; the privacy profile is its chart. Answers that the settings decide are left out."""
     if of != PLAN:
@@ -120,7 +147,10 @@ def guarantee_card(
     plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "sampler": sampler}
     plan |= {"runs": float(runs), "law": law}
     given = {name: answer for name, answer in answers if name in decided}
-    facts = CardFacts(of, plan | {"answers": given}, PENDING)
+    statements: dict[str, dict[str, str]] = {}
+    for group, name, text in stated:
+        statements.setdefault(group, {})[name] = text
+    facts = CardFacts(of, plan | {"answers": given, "statements": statements}, PENDING)
     return Answer(profile(facts), facts)
 
 
@@ -144,14 +174,23 @@ def profile(facts: CardFacts) -> LinePlot:
 
 
 def losses_key(answer: Answer[CardFacts]) -> Hashable | None:
+    """What decides the numbers; None for a deployment, whose numbers are its publisher's."""
     plan = answer.facts.plan
-    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs", "law")) if answer.facts.waits else None
+    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs", "law")) if plan else None
 
 
-def computed(answer: Answer[CardFacts]) -> dict[str, Losses]:
+def computed(answer: Answer[CardFacts]) -> dict[str, Any]:
     plan = answer.facts.plan
     event = plan["mechanism"], plan["steps"]
-    return {"losses": losses_of((event,), *(plan[name] for name in ("delta", "runs", "law")))}
+    return {"losses": losses_of((event,), *(plan[name] for name in ("delta", "runs", "law"))), "quick": False}
+
+
+def at_once(answer: Answer[CardFacts]) -> dict[str, Any]:
+    """The numbers that take little time: of one run of sampled Gaussian steps."""
+    plan = answer.facts.plan
+    if plan["runs"] > 1.0 or not isinstance(plan["mechanism"], SampledGaussian):
+        return {}
+    return {"losses": quick_losses(*(plan[name] for name in ("mechanism", "steps", "delta"))), "quick": True}
 
 
 def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
@@ -161,7 +200,7 @@ def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
 
 
 def use_it(answer: Answer[CardFacts]) -> list[Block]:
-    return [] if answer.facts.waits else files_of(answer.facts.card)
+    return [] if answer.facts.waits or answer.facts.quick else files_of(answer.facts.card)
 
 
 def files_of(card: Guarantee) -> list[Block]:
@@ -180,6 +219,7 @@ def layout(get: Reader) -> Groups:
         "Card": (OF, RUN_AS),
         "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
         "Pitfalls": [FIELDS[name] for name in undecided(get(kinds.ROWS) > 1, get(TRIED))],
+        "About": (*TYPED.values(),),
         "Show": (Expert(IMAGE),),
     }
 
@@ -189,7 +229,7 @@ GUARANTEE: Question[CardFacts] = Question(
     settings=annotated(guarantee_card),
     answer=guarantee_card,
     **words(ROOM, "guarantee"),
-    slow=(slow_facts(losses_key, computed, None, lambda answer: profile(answer.facts)),),
+    slow=(slow_facts(losses_key, computed, at_once, lambda answer: profile(answer.facts)),),
     layout=layout,
     presets=presets("censuspersons", "gboardspanish", "appleemoji"),
     more={"Use it": use_it, "Accountants": lambda _: cards((Tight.name,))},

@@ -10,7 +10,7 @@ from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields.declared import choice, field, several
-from dpviz.fields.field import Field
+from dpviz.fields.field import Field, Text
 from dpviz.questions.train import PAGE
 from dpviz.runs.store.records import STATES
 from dpviz.training.data import DATA_SETS
@@ -38,19 +38,8 @@ class Ids(Field[tuple[str, ...]]):
         return ".".join(value)
 
 
-@dataclass(frozen=True)
-class Words(Field[str]):
-    """Free text of at most 100 characters."""
-
-    def parse(self, text: str) -> str:
-        return text[:100]
-
-    def write(self, value: str) -> str:
-        return value
-
-
 CHOSEN = field(Ids, "runs")
-TEXT = field(Words, "r_text")
+TEXT = field(Text, "r_text")
 STATE = several("r_state", options={key: word.lower() for key, word in STATE_WORDS.items()})
 DATA_FILTER = choice("r_data", options={"all": "all data"} | {key: data.title for key, data in DATA_SETS.items()})
 METHOD_FILTER = choice("r_method", options={"all": "all methods"} | {key: kind.label for key, kind in METHODS.items()})
