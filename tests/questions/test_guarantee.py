@@ -93,7 +93,7 @@ def test_what_follows_a_moving_hand_is_what_comes_to_rest(steps: str) -> None:
     ("question", "texts"),
     [
         (GROWTH, {"sigma": "2"}),
-        (GROWTH, {"rows": "3", "steps": "20"}),
+        (GROWTH, {"persons": "3", "steps": "20"}),
         (GROWTH, {"mech": "laplace", "steps": "30"}),
         (STOP, {"delta": "1e-7"}),
         (NEEDED, {}),
