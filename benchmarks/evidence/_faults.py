@@ -1028,4 +1028,32 @@ FAULTS = (
         "            if False:\n",
         "tests/training/test_samplers.py::test_a_record_is_checked_anew_and_a_forgotten_epoch_is_seen",
     ),
+    Fault(
+        "a person's last row is not counted",
+        "dpviz/accounting/pld/persons.py",
+        "    for _ in range(rows):\n",
+        "    for _ in range(rows - 1):\n",
+        "tests/mechanisms/test_person.py::test_the_interval_holds_what_data_sets_show",
+    ),
+    Fault(
+        "a row that changes after another one is not weighted by what that one did",
+        "dpviz/accounting/pld/persons.py",
+        "apart = np.logaddexp(height[line], slope[line] + apart)",
+        "apart = np.logaddexp(height[line], apart)",
+        "tests/mechanisms/test_person.py::test_it_is_exact_for_gaussian_noise_and_near_for_many_steps",
+    ),
+    Fault(
+        "k rows have the noise of one",
+        "dpviz/mechanisms/person.py",
+        "return SampledGaussian(self.base.as_gaussian / self.rows)",
+        "return SampledGaussian(self.base.as_gaussian)",
+        "tests/mechanisms/test_person.py::test_the_interval_holds_what_data_sets_show",
+    ),
+    Fault(
+        "a replaced example is one that is left out",
+        "dpviz/questions/papers/check.py",
+        "return PersonOf(step, 2 * rows) if together is None else PersonOf(together, 2)",
+        "return of_person(step, rows)",
+        "tests/questions/test_check.py::test_a_replaced_example_costs_more_than_one_left_out",
+    ),
 )

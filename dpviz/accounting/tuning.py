@@ -87,8 +87,13 @@ def tuned_epsilon(
         raise ValueError(f"Expected shape={eta:.12g} in [-0.5, 100], η of the negative binomial law.")
     provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
     usable = [each for each in provers if not each.supports(step)]
-    if not usable or (law == "poisson" and usable[0] != Renyi()):
-        why = (Renyi() if law == "poisson" else provers[-1]).supports(step)
+    if usable and law == "poisson" and usable[0] != Renyi():
+        raise ValueError(
+            f"The Poisson law of a search needs the Rényi divergence of a step, which is not known here ({step.text}). "
+            "Choose another law: geometric or negative binomial."
+        )
+    if not usable:
+        why = provers[-1].supports(step)
         raise ValueError(f"Expected a mechanism whose tuning with law={law!r} has a bound, found {step.text}: {why}")
     if count == 0 or not step.releases:
         return 0.0

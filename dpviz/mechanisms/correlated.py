@@ -1,4 +1,4 @@
-"""Noise that a later step takes back in part: z_t − λ z_{t−1} (DP-λCGD), or a banded square root; fixed, known batches.
+"""Noise that a later step takes back in part: z_t − κ z_{t−1} (DP-λCGD), or a banded square root; fixed, known batches.
 
 >>> run = CorrelatedNoise(noise_multiplier=4.0, decay=0.9, batches=100, epochs=10)
 >>> round(run.sensitivity, 4)
@@ -112,15 +112,15 @@ class Correlated(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedNoise(Correlated):
-    """DP-λCGD: the noise of step t is z_t − λ z_{t−1}, which needs no memory but the last z; c_k = λ^k.
+    """DP-λCGD: the noise of step t is z_t − κ z_{t−1}, which needs no memory but the last z; c_k = κ^k.
 
     Attributes:
-        decay: λ in [0, 1); 0 for independent noise.
+        decay: κ in [0, 1); 0 for independent noise.
     """
 
     kind: ClassVar[str] = "correlated"
-    title: ClassVar[str] = "Gaussian, correlated noise (λ)"
-    assumes: ClassVar[str] = _SAMPLING + "is z_t − λ z_{t−1}: each step takes back a share λ of the last one's."
+    title: ClassVar[str] = "Gaussian, correlated noise (κ)"
+    assumes: ClassVar[str] = _SAMPLING + "is z_t − κ z_{t−1}: each step takes back a share κ of the last one's."
     noise_multiplier: float
     decay: float = 0.9
     batches: int = 100
@@ -128,7 +128,7 @@ class CorrelatedNoise(Correlated):
 
     @property
     def how(self) -> str:
-        return f"correlated with λ = {self.decay:.6g}"
+        return f"correlated with κ = {self.decay:.6g}"
 
     @property
     def _repeats(self) -> Array:
@@ -154,7 +154,7 @@ class CorrelatedEpoch(CorrelatedNoise):
 
     def __post_init__(self) -> None:
         CorrelatedNoise.__post_init__(self)
-        # From where λ^(t·epochs) is lost in rounding, which `sensitivity` covers, all epochs cost the same.
+        # From where κ^(t·epochs) is lost in rounding, which `sensitivity` covers, all epochs cost the same.
         object.__setattr__(self, "epochs", min(self.epochs, self._last))
 
     @property

@@ -88,6 +88,19 @@ def test_a_verdict_is_right_in_both_directions(sampler: str, replace: str, rows:
     assert made.replies["rows"].answer == (UNKNOWN if rows == "1" else "yes")
 
 
+@pytest.mark.parametrize("sampler", ["replacement", "allocation", "shuffled", "partition", "secret", "correlated"])
+def test_a_replaced_example_costs_more_than_one_left_out(sampler: str) -> None:
+    """Without noise that samples hide, exactly as much as σ/2."""
+    plan = {"size": 1000, "batch": 20, "epochs": 4.0, "sampler": sampler, "largest_batch": 30, "decay": 0.9, "band": 5}
+    replaced, left_out, halved = (
+        float(np.asarray(tight_epsilon(*described(sigma=s, replace=r, **plan).above, 1e-5).upper))  # type: ignore[arg-type]
+        for s, r in ((3.0, True), (3.0, False), (1.5, False))
+    )
+    assert replaced > 1.5 * left_out
+    if sampler in ("shuffled", "partition", "correlated"):
+        assert replaced == pytest.approx(halved, rel=1e-9)
+
+
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("sigma", [0.8, 2.0, 10.0])
 @pytest.mark.parametrize("sampler", KINDS)

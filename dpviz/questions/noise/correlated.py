@@ -1,4 +1,4 @@
-"""What correlated noise buys: the error of all steps together at the same ε, against λ, beside bands and sampling."""
+"""What correlated noise buys: the error of all steps together at the same ε, against κ, beside bands and sampling."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Bought:
     """Errors of the noise in sums of gradients over the first 1, …, T steps, each ÷ that of independent noise.
 
     Attributes:
-        mine, best: at the chosen λ, and at the best one of the curve, (λ, error).
+        mine, best: at the chosen κ, and at the best one of the curve, (κ, error).
         banded: at the chosen band, and at the best one that was tried, (w, error).
-        noise: σ that the chosen λ needs for the target ε.
+        noise: σ that the chosen κ needs for the target ε.
         sampled: of independent noise on Poisson batches at the same ε; None while it is not there.
     """
 
@@ -88,7 +88,7 @@ def _errors(batches: int, epochs: int) -> tuple[Array, tuple[int, float]]:
 
 
 def _decayed(decay: float, batches: int, epochs: int) -> float:
-    """`error` of z_t − λ z_{t−1}, whose running sums are 1, 1 − λ, 1 − λ, …"""
+    """`error` of z_t − κ z_{t−1}, whose running sums are 1, 1 − κ, 1 − κ, …"""
     steps = batches * epochs
     return CorrelatedNoise(1.0, decay, batches, epochs).sensitivity * math.sqrt(
         1.0 + (1.0 - decay) ** 2 * (steps - 1) / 2.0
@@ -104,7 +104,7 @@ def bought(
     target_epsilon: Annotated[float, TARGET],
     delta: Annotated[float, DELTA],
 ) -> Answer[Bought]:
-    """The error at the same ε against λ."""
+    """The error at the same ε against κ."""
     steps = batches * epochs
     if steps > MOST_STEPS:
         raise ValueError(
@@ -138,8 +138,8 @@ def _noise(target: float, delta: float, **given: Any) -> float:
 def _rings(facts: Bought, decay: float) -> tuple[Ring, ...]:
     best, least = facts.best
     return (
-        Ring(best, least, f"best: λ = {numbers.plain(best, digits=3)}, error {least:.3f}", look.ORANGE, name="best λ"),
-        Ring(decay, facts.mine, f"λ = {numbers.plain(decay)}, error {facts.mine:.3f}", look.GREY),
+        Ring(best, least, f"best: κ = {numbers.plain(best, digits=3)}, error {least:.3f}", look.ORANGE, name="best κ"),
+        Ring(decay, facts.mine, f"κ = {numbers.plain(decay)}, error {facts.mine:.3f}", look.GREY),
     )
 
 
@@ -156,7 +156,7 @@ def sampled(answer: Answer[Bought]) -> dict[str, float]:
 
 
 def with_levels(answer: Answer[Bought]) -> LinePlot:
-    """The plot with what does not depend on λ, as far as it is there."""
+    """The plot with what does not depend on κ, as far as it is there."""
     assert isinstance(answer.plot, LinePlot)
     (width, here), (best, least) = answer.facts.banded
     guides = [
