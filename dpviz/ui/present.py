@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.fields.field import Field, Number
+from dpviz.questions.layout import fields_of, in_sight
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
 from dpviz.ui import history, state
@@ -94,8 +95,10 @@ window.onkeydown = (event) => {
 
 
 def controls(question: Question[Any]) -> list[Number]:
-    """The controls below the chart: those that were chosen or that the link names, else the first numbers that act."""
-    numbers = _numbers(question)
+    """The controls below the chart: those chosen or named by the link, else the first that act, experts' ones last."""
+    groups = question.groups(state.get).values()
+    usual = {field.key for items in groups for field in fields_of(in_sight(items, ())[0])}
+    numbers = sorted(_numbers(question), key=lambda field: field.key not in usual)
     by_name = {field.earlier: field for field in numbers} | {field.key: field for field in numbers}
     named = [by_name[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in by_name]
     return named[:MOST] or numbers[:SHOWN]

@@ -39,9 +39,9 @@ COLUMNS = {
         format="%.3g", help="The privacy claim of the run. Details are on the page of the run."
     ),
     "δ": st.column_config.NumberColumn(format="%.0e"),
-    "by": st.column_config.TextColumn(width=150),
-    "state": st.column_config.TextColumn(width=110),
-    "run": st.column_config.TextColumn(width=120),
+    "by": st.column_config.TextColumn(width=190),
+    "state": st.column_config.TextColumn(width=100),
+    "run": st.column_config.TextColumn(width=90),
     listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g"),
     "accuracy": st.column_config.NumberColumn(format="percent", help="On test data."),
     listing.SECONDS: st.column_config.NumberColumn(format="%.1f"),
