@@ -352,6 +352,28 @@ def test_a_run_from_a_file_pays_for_its_start(store: Store) -> None:
     assert (bool(both.disputes), bool(alone.disputes)) == (True, False)
 
 
+def test_a_run_of_an_earlier_version_read_another_odometer_and_disputes_nothing(store: Store) -> None:
+    """Its readings and its claim by that odometer are valid; both are made anew by the one that is read now."""
+
+    def earlier(content: dict[str, Any]) -> None:
+        for event in content["events"]:
+            readings = event["data"].get("epsilon") or {}
+            if "mixture" in readings:
+                values = readings.pop("mixture")
+                readings["odometer"] = [2 * one for one in values] if isinstance(values, list) else 2 * values
+            claimed = event["data"].get("claim") or {}
+            if claimed.get("accountant") == "mixture":
+                claimed |= {"accountant": "odometer", "epsilon": 2 * claimed["epsilon"]}
+
+    run = example(store)
+    now, then = (view(store, copied(store, run, change)) for change in (bytes, changed(earlier)))
+    assert (now.disputes, then.disputes) == ((), ())
+    for before, after in ((now.steps, then.steps), (now.counts, then.counts)):
+        assert before.keys() == after.keys()
+        assert all(np.array_equal(before[name], after[name], equal_nan=True) for name in before)
+    assert claim(store, then.record.id) == claim(store, now.record.id)
+
+
 def test_nesting_is_seen_before_it_is_read() -> None:
     """Libraries raise Python's own limit on nesting; its reader then ends the process at a file of 200 kB."""
     script = (

@@ -4,13 +4,16 @@ import math
 
 import pytest
 
+import dpviz
 from dpviz.accounting.attack.best_accuracy import best_accuracy
+from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
 from dpviz.training.accounts.live import LiveAccounts, budget_filter
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
+from dpviz.training.summary import closing
 from dpviz.training.values import Origin
 
 N = 10_000
@@ -94,6 +97,17 @@ def test_along_the_plan_it_rises_to_the_plan_and_no_further():
     assert epsilons[0] == 0.0
     assert epsilons[1] < epsilons[-1] == planned_claim(loud, N).epsilon
     assert [claim.covers for claim in claims[1:2] + claims[-1:]] == ["any_end", "plan"]
+
+
+def test_a_run_that_ends_early_claims_what_the_mixture_odometer_reads():
+    loud, accounts = PLAIN.with_(noise_multiplier=0.8), LiveAccounts(PLAIN.with_(noise_multiplier=0.8), examples=N)
+    for _ in range(3):
+        accounts.step(mechanism_at(loud, 1, N), None)
+    summary = closing(loud, accounts, examples=N, state="stopped", reason="stop", steps=3, seconds=1.0)
+    read = dpviz.epsilon("mixture", noise_multiplier=0.8, sample_rate=0.05, steps=3, delta=loud.delta)
+    assert summary["epsilon"]["mixture"] == pytest.approx(read, rel=1e-12)
+    claim = Claim.from_json(summary["claim"])
+    assert (claim.accountant, claim.covers, claim.epsilon) == ("mixture", "any_end", summary["epsilon"]["mixture"])
 
 
 def test_what_was_not_planned_is_claimed_by_the_odometer_alone():
