@@ -78,51 +78,75 @@ def replaced_divergence(noise_multiplier: float, sample_rate: float, orders: Arr
     return np.asarray(np.minimum(cap, mixture_divergence(pair, alpha)))
 
 
+class _Grid:
+    """ln of P's and Q's densities over N(0, σ²)'s at the points x = z/σ of a trapezoidal rule and at those halfway
+    between, again and again: each computed once, in blocks, for all orders that ask. `nbytes`: bytes so far.
+    """
+
+    def __init__(self, pair: MixturePair) -> None:
+        self.pair, self.spacing = pair, min(0.4, 0.55 * pair.sigma)
+        # Beyond, there are Gaussian tails of 10 deviations and more.
+        self.low = min(pair.p[0][0], pair.q[0][0]) / pair.sigma - 10.0
+        self._blocks: dict[tuple[int, int], Array] = {}
+        self.nbytes = 0
+
+    def at(self, halving: int, count: int) -> Array:
+        """x and ln of both densities at the first points, (3, count): of the rule, or new by a halving."""
+        blocks = range(-(-count // _TOGETHER))
+        return np.concatenate([self._block(halving, k) for k in blocks], axis=1)[:, :count]
+
+    def _block(self, halving: int, k: int) -> Array:
+        if (halving, k) not in self._blocks:
+            step = self.spacing * 0.5 ** max(halving - 1, 0)
+            x = self.low + step * np.arange(k * _TOGETHER, (k + 1) * _TOGETHER, dtype=np.float64)
+            x += 0.5 * step * (halving > 0)
+            rows = [x, *(_log_weighted(side, x, self.pair.sigma) for side in (self.pair.p, self.pair.q))]
+            self._blocks[halving, k] = np.array(rows)
+            self.nbytes += self._blocks[halving, k].nbytes
+        return self._blocks[halving, k]
+
+
+_grid = remembered(_Grid)
+
+
 def _log_mixture_moments(pair: MixturePair, alpha: Array) -> Array:
     """ln E_Q[X^α], by the trapezoidal rule over x = z/σ, halved until it stands still.
 
     For an integrand that is analytic around the real line (here in a strip of half-width πσ) its error falls
     geometrically, so that the last halving is off by far less than it moved.
     """
-    sigma, span = pair.sigma, pair.p[-1][0] - pair.q[0][0]
-    low = min(pair.p[0][0], pair.q[0][0]) / sigma - 10.0  # beyond, Gaussian tails of 10 deviations and more
+    grid, sigma, span = _grid(pair), pair.sigma, pair.p[-1][0] - pair.q[0][0]
     high = (pair.q[-1][0] + alpha * span) / sigma + 10.0
-    spacing = min(0.4, 0.55 * sigma)
 
-    def log_totals(x: Array, some: Array) -> Array:
-        ups, downs = (_log_weighted(side, x, sigma) for side in (pair.p, pair.q))
+    def log_totals(halving: int, count: int, some: Array) -> Array:
+        x, ups, downs = grid.at(halving, count)
         ratio = ups - downs
         excess = log_excess(np.expm1(np.minimum(ratio, 30.0)), ratio, some[:, None])
         return log_sums(excess + downs - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi))
 
     def integrals(nodes: int, some: Array) -> Array:
-        step = spacing
-        x: Array = low + step * np.arange(nodes + 1, dtype=np.float64)
-        log_sum = log_totals(x, some)
+        halving, log_sum = 0, log_totals(0, nodes + 1, some)
         while 2 * nodes <= _MOST_NODES:
-            both = np.logaddexp(log_sum, log_totals(x[:-1] + 0.5 * step, some))
+            halving += 1
+            both = np.logaddexp(log_sum, log_totals(halving, nodes, some))
             moved = np.abs(np.expm1(both - math.log(2.0) - log_sum))
-            nodes, step, log_sum = 2 * nodes, 0.5 * step, both
+            nodes, log_sum = 2 * nodes, both
             if (moved <= _STANDS_STILL).all():
-                return log_sum + math.log(step)
-            x = low + step * np.arange(nodes + 1, dtype=np.float64)
+                return log_sum + math.log(grid.spacing * 0.5**halving)
         return np.full(some.shape, math.inf)
 
-    return _log_moments(np.ceil((high - low) / spacing), _MOST_NODES, integrals, alpha)
+    return _log_moments(np.ceil((high - grid.low) / grid.spacing), _MOST_NODES, integrals, alpha)
 
 
 def _log_weighted(side: Weights, x: Array, sigma: float) -> Array:
     """ln of a mixture's density over N(0, σ²)'s, at z = σx, rising: with all digits near 0, and without overflow."""
     centre, weight = np.array(side).T
-    logs, far, result = np.log(weight), centre / sigma, np.empty(x.size)
-    for start in range(0, x.size, _TOGETHER):
-        here = slice(start, start + _TOGETHER)
-        near = counting(np.multiply.outer(x[here][[0, -1]], far) - 0.5 * far**2 + logs)
-        ratio = np.multiply.outer(x[here], far[near]) - 0.5 * far[near] ** 2
-        small = np.expm1(np.minimum(ratio, 30.0)) @ weight[near] - weight[~near].sum()
-        with np.errstate(divide="ignore", invalid="ignore"):  # beside what is taken of `ratio`
-            result[here] = np.where(ratio.max(axis=1) > 30.0, log_sums(ratio + logs[near]), np.log1p(small))
-    return result
+    logs, far = np.log(weight), centre / sigma
+    near = counting(np.multiply.outer(x[[0, -1]], far) - 0.5 * far**2 + logs)
+    ratio = np.multiply.outer(x, far[near]) - 0.5 * far[near] ** 2
+    small = np.expm1(np.minimum(ratio, 30.0)) @ weight[near] - weight[~near].sum()
+    with np.errstate(divide="ignore", invalid="ignore"):  # beside what is taken of `ratio`
+        return np.where(ratio.max(axis=1) > 30.0, log_sums(ratio + logs[near]), np.log1p(small))
 
 
 # Laplace noise -------------------------------------------------------------------------------------------------------
