@@ -19,6 +19,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, flag, number
 from dpviz.gradients.law_solve import solve_law
+from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.questions import gradient_fields, guessing, kinds, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
@@ -68,8 +69,9 @@ def along_noise(
         )
     ask = NoiseAsked(**setting)
     target, mechanism = ask.target_epsilon, ask.mechanism
-    # While it moves half the points will do, but words about a sample's tail look at each.
-    stride = 2 if coarse() and (ask.gradients is None or isinstance(ask.gradients, Law)) else 1
+    # While it moves half the points will do, but words about a sample's tail look at each; of mixtures, always.
+    few = coarse() and (ask.gradients is None or isinstance(ask.gradients, Law))
+    stride = 2 if few or isinstance(mechanism.pair(), MixturePair) else 1
     plan = NoiseAxis(lowest_noise, largest_noise, kinds.with_noise(mechanism, 1.0), ask.steps, stride)
     curves = [dp_curve(key, ask.amplification, plan, ask.delta, target) for key in ask.dp]
 
