@@ -44,7 +44,7 @@ def network() -> None:
 
 
 def blocks() -> None:
-    """What may be done with the coming block: add it, or take the last one back."""
+    """Buttons for the next block: add it, or remove the last one."""
     try:
         answer = compute(SPEND, state.get)
     except ValueError:
@@ -67,7 +67,7 @@ def blocks() -> None:
 
 
 def ledger() -> None:
-    """The blocks, each with what it cost and a button that takes it out."""
+    """The blocks, each with its cost and a button that removes it."""
     for index, text in enumerate(lines_of(compute(SPEND, state.get).facts.entries)):
         with st.container(horizontal=True, vertical_alignment="center"):
             drop, words = f"budget.drop.{index}", f"Remove block {index + 1}."
@@ -76,7 +76,7 @@ def ledger() -> None:
 
 
 def _add(block: Block) -> None:
-    """Spend a block if the filter lets it pass; else leave everything as it is and say so."""
+    """Spend a block if the filter allows it; otherwise change nothing and say so."""
     values = SPEND.read(state.get)
     spent = (*values["blocks"], block)
     if SPEND.asked(values | {"blocks": spent}).facts.entries[-1].passed:
@@ -118,7 +118,7 @@ def pasted() -> None:
 
 
 def _understood(key: str) -> None:
-    """What was read of a paste, and a link where there is one."""
+    """What was recognised in a pasted text, with a link if there is one."""
     sentences, problem, link = st.session_state.get(Keys.read_of_paste(key), ((), "", ""))
     if problem:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')

@@ -17,13 +17,13 @@ const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
 // How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
-// in steps and within bounds, with a view of what stands below it, in which `cautions` have a line each. On a phone, where it stays in sight above its controls,
-// it leaves room for them.
+// in steps and within bounds, with a view of what stands below it, in which `cautions` have a line each. On a phone, where
+// it stays in sight above its controls, it leaves room for them.
 export function heightHere(plot, layout, fills, cautions = 0) {
   const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
-    const chips = CHIP * Math.min(Math.ceil(chipsOf(layout).length / 2), 2);
+    const chips = CHIP * Math.min(Math.ceil(chipsOf(layout).length / 3), 2);
     return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
   }
   if (!fills || window.innerWidth < WIDE) return null;

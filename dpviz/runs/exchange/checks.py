@@ -1,4 +1,4 @@
-"""What an exported run may hold: every field typed and bounded, before anything is made of it.
+"""What an exported run may contain: the type and range of every field, checked before anything else is done.
 
 What has another name is dropped: an export of a later version may say more, and nothing here would read it. What is
 missing, of another type, too long or not in step with the rest is refused with a reason.
@@ -39,7 +39,7 @@ LARGEST_WHOLE = 2**53  # beyond it a float misses whole numbers
 
 
 class NotARun(ValueError):
-    """The file is no exported run; the message says why."""
+    """The file is not an exported run; the message says why."""
 
 
 def expect(right: bool, what: str) -> None:
@@ -53,7 +53,7 @@ def refuse(what: str, wanted: str, value: Any) -> NoReturn:
 
 
 def shown(value: Any) -> str:
-    """A value as a message quotes it: never long, whatever it is."""
+    """A value as a message quotes it, always short."""
     if isinstance(value, (list, dict)):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_WHOLE:
@@ -62,7 +62,7 @@ def shown(value: Any) -> str:
 
 
 def parsed(content: bytes) -> Any:
-    """The JSON in a file, once its size allows to read it; numbers that JSON lacks are still words.
+    """The JSON in a file, if it is not too large. NaN and infinities, which JSON lacks, remain texts.
 
     Raises:
         NotARun: if it is too large, no JSON, nested too deeply or names a thing twice.
@@ -86,7 +86,7 @@ _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 def _nested(content: bytes) -> int:
-    """How deep brackets lie in brackets, those in texts left out."""
+    """How deeply brackets are nested, without those in texts."""
     brackets = np.frombuffer(_STRING.sub(b"", content).translate(None, _NO_BRACKET), dtype=np.uint8)
     opening = (brackets == ord("[")) | (brackets == ord("{"))
     return int(np.cumsum(np.where(opening, 1, -1), dtype=np.int64).max(initial=0))
@@ -101,7 +101,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def table(required: Mapping[str, Check], possible: Mapping[str, Check] = {}) -> Check:
-    """An object with all of `required`, perhaps some of `possible`; what has another name is dropped."""
+    """An object with all of `required` and any of `possible`; entries with other names are dropped."""
 
     def check(what: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -138,7 +138,7 @@ flag = _right("to be true or false", lambda value: isinstance(value, bool))
 
 
 def number(low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER, *, endless: bool = False) -> Check:
-    """A number in [low, high]; with `endless` NaN and infinities as well, as a training that diverged has them."""
+    """A number in [low, high]; with `endless` also NaN and infinities, which occur if training diverges."""
 
     def check(what: str, value: Any) -> float:
         value = jsontext.WORDS.get(value, value) if isinstance(value, str) else value
@@ -303,7 +303,7 @@ def settings_of_file(what: str, value: Any) -> dict[str, Any]:
 
 
 def _small_enough(settings: RunSettings) -> None:
-    """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
+    """Pages compute the plan, step by step if each step has its own noise, and the ε of earlier training."""
     before = [one for origin in settings.origins for one in origin.mechanisms]
     expect(
         len(before) <= MOST["mechanisms"]
@@ -326,7 +326,7 @@ COLUMNS = next(names.split() for names, check in _FORMAT["kinds"]["step"].items(
 
 
 def attempts_of(value: Any, latest: int) -> list[dict[str, Any]]:
-    """Attempts 1 … `latest`; whose process it was is not a file's to say."""
+    """Attempts 1 … `latest`, without their processes: a file must not name those."""
     attempts = listed(checked("attempt"), MOST["attempts"])("'attempts'", value)
     numbers = [attempt["attempt"] for attempt in attempts]
     expect(numbers == list(range(1, latest + 1)), f"attempts 1 … {latest}, found {numbers}")
@@ -336,7 +336,7 @@ def attempts_of(value: Any, latest: int) -> list[dict[str, Any]]:
 
 
 def events_of(value: Any, attempts: int) -> list[Event]:
-    """All events in order, each of a known kind and in step with those before it."""
+    """All events in order, each of a known kind and consistent with the events before it."""
     if not isinstance(value, list):
         raise NotARun("Expected 'events' as a list.")
     expect(len(value) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(value):,}")

@@ -22,7 +22,7 @@ _OF_A_MACHINE = ("data_folder", "start_from")  # settings that an export replace
 
 
 def checksum(before: str, seq: int, data: Mapping[str, Any]) -> str:
-    """Of event `seq` and all before it, whose own is `before`, "" for the first: 32 hexadecimal digits.
+    """The checksum of event `seq` and all earlier ones, whose checksum is `before` ("" for the first): 32 hex digits.
 
     It covers the kind, every number, and the words among the settings. Other words may name folders, which exports
     leave out; NaN and infinities are written as words.
@@ -58,7 +58,7 @@ def with_checksums(events: Iterable[Event]) -> list[Event]:
 
 
 def verified(attempts: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
-    """What the checksums of an exported run say, in words; its events as they stand in the file.
+    """The result of checking an exported run's checksums, in words; the events are those of the file.
 
     An event behind a gap is held against nothing: what came before it is not there.
 

@@ -1,4 +1,4 @@
-"""What an imported run recorded about its ε that does not follow from what it did."""
+"""Values of ε that an imported run recorded but that do not follow from its steps."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _SAME = 1e-6
 
 
 class Dispute(NamedTuple):
-    """A number that is not what it should be.
+    """A recorded number that differs from the recomputed one.
 
     Attributes:
         what: in words, as "ε, Rényi, after step 12".
@@ -40,14 +40,14 @@ def _number(value: float) -> str:
 
 
 def differ(recorded: Any, recomputed: float) -> bool:
-    """Whether a recorded ε is another one; one that is not there differs from nothing."""
+    """Whether a recorded ε differs from the recomputed one; a missing ε never does."""
     if not isinstance(recorded, (int, float)) or recorded == recomputed:
         return False
     return not math.isclose(recorded, recomputed, rel_tol=_SAME, abs_tol=1e-9)
 
 
 def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
-    """What a run from a file recorded wrongly; it does not change any more."""
+    """The differences of an imported run, which no longer change."""
     if not record.imported:
         return ()
 

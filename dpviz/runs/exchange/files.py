@@ -73,13 +73,13 @@ def export_json(store: Store, run: str) -> bytes:
 
 
 def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
-    """The checksum of its last event, which covers all before."""
+    """The checksum of the run's last event, which covers all earlier events."""
     last = [event.data[KEY] for event in events if event.attempt == attempt and KEY in event.data][-1:]
     return {KEY: last[0]} if last else {}
 
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:
-    """Words of an event as long as an import takes them."""
+    """The texts of an event, cut to the length that an import accepts."""
     limits = {"traceback": MOST["trace"]} | dict.fromkeys(("text", "data", "model", "noise_source"), MOST["words"])
     return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
 
@@ -179,7 +179,7 @@ def steps_csv(view: RunView) -> str:
 
 
 def _cell(value: float) -> float | str:
-    """All digits; whole numbers without a point, nothing for NaN."""
+    """A number with all digits: whole numbers without a point, NaN as an empty text."""
     if value != value:
         return ""
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
@@ -207,7 +207,7 @@ def without_paths(text: str) -> str:
 
 
 def _known_places() -> list[str]:
-    """Folders whose names hold spaces perhaps; the longest first."""
+    """Folders, whose names may contain spaces; the longest first."""
     places = {str(Path.home()), str(Path.cwd()), sys.prefix, sys.base_prefix, tempfile.gettempdir()}
     return sorted((place for place in places if len(place) > 3), key=len, reverse=True)
 
@@ -236,7 +236,7 @@ def shared_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def shared_event(data: dict[str, Any]) -> dict[str, Any]:
-    """An event, or a summary, likewise."""
+    """An event or a summary without paths of this machine."""
     public: dict[str, Any] = shared(data)
     if isinstance(public.get("settings"), dict):
         public["settings"] = shared_settings(data["settings"])
@@ -244,7 +244,7 @@ def shared_event(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def shared_view(view: RunView) -> RunView:
-    """A run's texts and settings likewise; its numbers tell of no machine."""
+    """A run's texts and settings without paths of this machine; its numbers contain none."""
     record = view.record
     return replace(
         view,
@@ -256,5 +256,5 @@ def shared_view(view: RunView) -> RunView:
 
 
 def cut(text: str, most: int) -> str:
-    """At most `most` characters, so that what is exported can be imported."""
+    """The text, cut to `most` characters so that an exported run can be imported."""
     return text if len(text) <= most and text not in jsontext.WORDS else f"{text[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""Every ε of a run from a file anew, from the mechanisms and distances in its events; what was recorded is compared."""
+"""Recomputes every ε of an imported run from the mechanisms and distances in its events, and compares."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,14 +43,14 @@ class Recheck:
         return tuple(self._largest.values())
 
     def compare(self, kind: str, what: str, recorded: Any, recomputed: float | None) -> None:
-        """Keep the largest difference of each kind; of what cannot be worked out ε is ∞."""
+        """Keep the largest difference of each kind. An ε that cannot be recomputed counts as ∞."""
         right = math.inf if recomputed is None else recomputed
         if differ(recorded, right):
             dispute = Dispute(what, float(recorded), right)
             self._largest[kind] = max(self._largest.get(kind, dispute), dispute, key=_gap)
 
     def attempt(self, events: Sequence[Event]) -> list[Event]:
-        """The events of one attempt with every ε anew; without any where events are missing.
+        """The events of one attempt with every ε recomputed; without any ε if events are missing.
 
         Raises:
             NotARun: if they do not follow their own plan.
@@ -122,7 +122,7 @@ class Recheck:
         return readings
 
     def _mechanisms(self, accounts: LiveAccounts, data: Mapping[str, Any]) -> list[Mechanism]:
-        """What each step of a stretch is one of the steps of; where an epoch is charged as one, as it was planned."""
+        """The mechanism of each step of a stretch; the planned one where a whole epoch is charged at once."""
         planned = mechanism_at(accounts.settings, 1, accounts.examples)
         if accounts.settings.noise_decay:
             steps = range(data["first"], data["first"] + data["count"])
@@ -167,13 +167,13 @@ class Recheck:
         return data | summary | {"weights": None}
 
     def ended(self, epsilon: Mapping[str, Any], claim: Any, summary: Mapping[str, Any]) -> None:
-        """Compare what a summary says with what it should say."""
+        """Compare a summary with its recomputed values."""
         self.read("at the end", epsilon, summary.get("epsilon") or {})
         self.compare("claim", "ε claimed", _claimed(claim), _claimed(summary.get("claim")))
 
 
 def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:
-    """Whether a run that says so took its planned steps and no other."""
+    """Whether a run that claims it took exactly its planned steps."""
     if step != settings.last_step:
         return False
     return accounts is None or was_planned(accounts.events, settings, examples)

@@ -1,4 +1,4 @@
-"""Connections to one SQLite file from many threads, its tables, and its faults in words; a damaged one is replaced."""
+"""Connections to one SQLite file from many threads, its tables and its errors in words. A damaged file is replaced."""
 
 import os
 import sqlite3
@@ -74,11 +74,11 @@ _ADVICE = {
 
 
 class Damaged(StoreError):
-    """The file was damaged: it was set aside, and what was asked can be asked again."""
+    """The file was damaged and has been set aside; the request can be repeated."""
 
 
 def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
-    """Whether the file itself is spoilt. SQLite's message may quote a schema that is no text any more."""
+    """Whether the file itself is damaged. SQLite's message may quote a schema that is no longer text."""
     code = getattr(error, "sqlite_errorcode", 0)
     # The low byte is the kind; a short read is what a file gives that was cut off.
     if isinstance(error, UnicodeDecodeError) or code & 0xFF in _DAMAGE_CODES:
@@ -87,7 +87,7 @@ def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
 
 
 def columns(db: sqlite3.Connection) -> dict[str, set[str]]:
-    """Names of the columns of each table of ours; empty for a table that is not there."""
+    """The columns of each of our tables; empty for a missing table."""
     return {table: {str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")} for table in TABLES}
 
 
@@ -112,7 +112,7 @@ def checksum_of_events(rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in a new file, bring an earlier format to this one, and keep checksums from here on.
+    """Create the tables in a new file, or convert an earlier format, and maintain checksums from now on.
 
     Raises:
         StoreError: if a later version wrote it.
@@ -155,20 +155,20 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def check_pages(db: sqlite3.Connection) -> None:
-    """DatabaseError if SQLite finds something wrong: a quick check does not see a changed key, which hides rows."""
+    """DatabaseError if SQLite's full check fails. The quick check misses a changed key, which hides rows."""
     verdict = db.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != ("ok",):
         raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'it cannot be read'}")
 
 
 def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> None:
-    """Add a row; with `ignore` unless one of its key is there."""
+    """Add a row; with `ignore` only if there is none with its key."""
     statement = f"INSERT {'OR IGNORE ' * ignore}INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
     db.execute(statement, tuple(row.values()))
 
 
 def backup_of(path: Path) -> Path:
-    """Where the newest backup of the store lies."""
+    """The path of the newest backup of the store."""
     return path.with_name("runs-backup.sqlite")
 
 
@@ -225,7 +225,7 @@ class SqliteFile:
         )
 
     def back_up(self) -> None:
-        """Copy the file, as it is at one moment, to `backup_of` it; a copy that is not whole replaces none.
+        """Copy the file, as it is at one moment, to its `backup_of`. An incomplete copy replaces nothing.
 
         Raises:
             StoreError: if the file cannot be read.
@@ -248,7 +248,7 @@ class SqliteFile:
             self.back_up()
 
     def _back_up_when_quiet(self) -> None:
-        """Once nothing has been written for a while."""
+        """Make a backup when nothing has been written for a while."""
         with self._lock:
             if self._backup is not None:
                 self._backup.cancel()
@@ -257,7 +257,7 @@ class SqliteFile:
             self._backup.start()
 
     def damaged(self, why: str) -> Damaged:
-        """The file cannot be read: set it aside, and say so. What was asked can be asked again, of a new file."""
+        """The file cannot be read: set it aside and say so. The request can be repeated with the new file."""
         self._drop_idle()
         try:
             notice = self._set_aside(self.path, why)
@@ -269,7 +269,7 @@ class SqliteFile:
         return Damaged(notice or f"The runs in {self.path} were damaged; a new store was created. Load the page again.")
 
     def _inode(self) -> int:
-        """Which file stands at the path; 0 if none does."""
+        """The inode of the file at the path; 0 if there is none."""
         try:
             return self.path.stat().st_ino
         except OSError:
@@ -333,7 +333,7 @@ class SqliteFile:
                 self._give_back(db, inode)
 
     def _idle_connection(self, inode: int) -> sqlite3.Connection | None:
-        """One to the file that stands there now; those to one that was replaced are closed."""
+        """A connection to the current file; connections to a replaced file are closed."""
         if inode != self._pooled:
             self._drop_idle()
         with self._lock:
@@ -355,12 +355,12 @@ class SqliteFile:
             db.close()
 
     def fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of one reading statement; nothing stays open behind it."""
+        """All rows of one SELECT statement; no cursor stays open."""
         with self.connection() as db:
             return db.execute(statement, values).fetchall()
 
     def close(self) -> None:
-        """Back up what was written, and let go of the file."""
+        """Back up what was written, and close the file."""
         with self._lock:
             backup, self._backup = self._backup, None
         if backup is not None:

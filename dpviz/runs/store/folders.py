@@ -27,7 +27,7 @@ def home() -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder of ours, parents included, that only its owner may enter; one that is there is tightened."""
+    """Create a folder with its parents that only its owner may enter; the mode of an existing one is restricted."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=FOLDER, exist_ok=True)
     tighten(folder, FOLDER)
@@ -53,7 +53,7 @@ def scratch_folder(log: Path) -> Path:
 
 
 def private_file(file: Path) -> None:
-    """Make a file, empty if it is new, that only its owner may read and write; one that is there is tightened.
+    """Create an empty file that only its owner may read and write; the mode of an existing one is restricted.
 
     One that is there is never opened: to close it again would end every lock that this process has on it (POSIX), and
     SQLite elsewhere would take the file for nobody's. Threads that make it at once wait for each other.
@@ -65,14 +65,14 @@ def private_file(file: Path) -> None:
 
 
 def only_a_file(path: Path) -> None:
-    """OSError if something else than a plain file stands there: whoever opens a pipe or a device waits for it."""
+    """OSError if the path is not a plain file: opening a pipe or a device would wait."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError(errno.EINVAL, f"{path.name} is no plain file: move it away")
 
 
 def tighten(path: Path, mode: int) -> None:
-    """Take from others what `mode` does not give them. What belongs to somebody else stays as it is."""
+    """Remove permissions beyond `mode`. Files of another owner remain unchanged."""
     with suppress(OSError):
         now = stat.S_IMODE(path.stat().st_mode)
         if now & ~mode:

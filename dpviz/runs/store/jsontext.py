@@ -46,7 +46,7 @@ def write(value: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """What `write` wrote."""
+    """The value that `write` wrote as this text."""
     value = json.loads(text)
     if '"NaN"' in text or 'Infinity"' in text:
         return _numbered(value)

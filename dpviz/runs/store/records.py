@@ -1,4 +1,4 @@
-"""What the store keeps about a run, as values that training, store and pages share."""
+"""The store's records of a run, as values that training, store and pages share."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ RESTARTED = "its worker ended, so it runs again from its first step"
 
 
 class StoreError(RuntimeError):
-    """The store cannot be read or written; the message names the place and the way out."""
+    """The store cannot be read or written; the message names the file and says what helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run as the store knows it.
+    """One run as recorded in the store.
 
     Attributes:
         id: Unique name.
@@ -90,7 +90,7 @@ class RunRecord:
 
     @property
     def title(self) -> str:
-        """What every page, chart and report calls it."""
+        """The name of the run on every page, chart and report."""
         return (self.name or f"Run {self.number}") + (" (imported)" if self.imported else "")
 
 
@@ -111,7 +111,7 @@ class Event(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """One event on its way to the store: `text` is its JSON (`jsontext`)."""
+    """One event before it is stored: `text` is its JSON (`jsontext`)."""
 
     seq: int
     kind: str
@@ -140,7 +140,7 @@ class Delivery:
 
 
 class News(NamedTuple):
-    """What `Store.events_since` finds.
+    """The result of `Store.events_since`.
 
     Attributes:
         attempt: The latest attempt. A reader that knew an earlier one starts again from nothing.
@@ -154,7 +154,7 @@ class News(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Who runs and queues runs: one engine in one process. `heartbeat` in seconds since 1970."""
+    """The owner of runs: one engine in one process. `heartbeat` in seconds since 1970."""
 
     id: str
     process: Process

@@ -1,4 +1,4 @@
-"""A damaged store is set aside under a dated name, and a new one begun with what could be read of it.
+"""Sets a damaged store aside under a dated name and begins a new one with everything that could be read.
 
 Runs are kept as they were only if all their events are there. Of any other run settings, names and notes stay, and it
 counts as lost without a single event: half of its steps would show half of what it gave away.
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 def set_aside(path: Path, why: str) -> str:
-    """Replace the damaged file at `path`; words for people, "" if another process has just done it.
+    """Replace the damaged file at `path`. Returns a message for people, "" if another process has just done it.
 
     Raises:
         OSError, sqlite3.Error: if the folder cannot be written.
@@ -60,7 +60,7 @@ def set_aside(path: Path, why: str) -> str:
 
 
 def notices(folder: Path) -> list[str]:
-    """What was set aside and still lies there, newest first."""
+    """The files that were set aside and still exist, newest first."""
     texts = []
     for note in sorted(folder.glob(f"{PREFIX}*.txt"), reverse=True):
         with suppress(OSError):
@@ -71,7 +71,7 @@ def notices(folder: Path) -> list[str]:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """One process at a time: the system ends the lock of one that died inside."""
+    """Only one process at a time. The system releases the lock of a process that dies."""
     private_file(lock)
     with closing(sqlite3.connect(lock, timeout=PATIENCE, isolation_level=None)) as held:
         held.execute("BEGIN EXCLUSIVE")
@@ -79,7 +79,7 @@ def _alone(lock: Path) -> Iterator[None]:
 
 
 def _swap(path: Path, aside: Path, fresh: Path) -> None:
-    """The old one under its dated name with all that belongs to it, the new one in its place in one move."""
+    """Rename the old file and the files that belong to it to dated names, then move the new one into its place."""
     try:
         os.link(path, aside)
     except OSError:  # a file system without second names
@@ -177,7 +177,7 @@ def _with_first_page(path: Path, page: bytes) -> Iterator[Path]:
 
 
 def _put(new: sqlite3.Connection, **tables: list[Row]) -> bool:
-    """Add rows, of which checksums are kept anew; none of them where one does not fit."""
+    """Add rows with new checksums; none of them if one is invalid."""
     new.execute("SAVEPOINT rows")
     try:
         for table, rows in tables.items():
@@ -191,7 +191,7 @@ def _put(new: sqlite3.Connection, **tables: list[Row]) -> bool:
 
 
 def _sound(row: Row, *texts: str) -> bool:
-    """Whether these columns hold the JSON that was written there."""
+    """Whether these columns contain valid JSON."""
     try:
         return all(isinstance(jsontext.read(row[name]), dict) for name in texts)
     except (KeyError, TypeError, ValueError):
@@ -206,7 +206,7 @@ def _rows(old: sqlite3.Connection, statement: str, *values: object) -> Iterator[
 
 
 def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
-    """Every row that can be read, by its integer key: from both ends, and what lies between, one by one."""
+    """Every row that can be read, by its integer key: from both ends, then those in between one by one."""
     select = f"SELECT {key} AS _key, * FROM {table}"
     rows = {row["_key"]: row for row in _rows(old, f"{select} ORDER BY {key}")}
     last = max(rows, default=0)
@@ -217,7 +217,7 @@ def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
 
 
 def _events_of(old: sqlite3.Connection, run: Row, attempts: list[Row]) -> list[Row] | None:
-    """All events of all attempts of a run in order; None unless its row and every one of them are as written."""
+    """All events of all attempts of a run in order; None unless its row and all events match their checksums."""
     if run["attempt"] != len(attempts) or run.get("checksum") != checksum_of_run(run):
         return None
     events: list[Row] = []

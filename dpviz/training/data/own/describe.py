@@ -49,13 +49,13 @@ class Table:
         return NotADataSet(f"{self.where}: expected {expected}.")
 
     def only(self, names: Iterable[str]) -> None:
-        """Refuses names that mean nothing here, for they are typing errors."""
+        """Refuses unknown names: they are usually typing errors."""
         unknown = sorted(set(self.entries) - set(names))
         if unknown:
             raise self.refuse(f"only {', '.join(names)}, found {unknown[0][:60]!r}")
 
     def value(self, name: str, expected: str, fits: Callable[[Any], bool], default: Any = None) -> Any:
-        """What stands under `name`, where it fits; `expected` says in words what would."""
+        """The value under `name` if it is valid; `expected` describes a valid value for the error message."""
         value = self.entries.get(name, default)
         if not fits(value):
             raise self.refuse(f"{name} = {expected}")
@@ -117,7 +117,7 @@ class Scaling:
     most: float
 
     def __call__(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        """Of finite values (…, len(middle)): values beyond the declared range count as its end, untold."""
+        """Finite values (…, len(middle)), scaled. Those beyond the range are set to its end, with no message."""
         with np.errstate(over="ignore"):
             scaled = (values - np.array(self.middle)) / np.array(self.half)
         return np.asarray(np.clip(scaled, -self.most, self.most), dtype=np.float32)
@@ -204,7 +204,7 @@ class Description:
 
     @property
     def examples(self) -> int:
-        """N, of the training part."""
+        """N, the number of training examples."""
         return self.parts[0].examples - (self.test if len(self.parts) == 1 else 0)
 
     @property
@@ -216,7 +216,7 @@ class Description:
         return "your own data; scaling, sizes and classes declared public by the owner"
 
     def wrong_number(self, part: Location, number: str) -> NotADataSet:
-        """That a part does not hold as many examples as declared."""
+        """The error for a part that does not contain as many examples as declared."""
         what = "images" if self.kind == "images" else "rows"
         return NotADataSet(
             f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {number}. Set "
@@ -224,7 +224,7 @@ class Description:
         )
 
     def no_class(self, where: str) -> NotADataSet:
-        """That a label is none of the classes."""
+        """The error for a label that is not one of the classes."""
         return NotADataSet(
             f"{where}: expected one of the classes of {self.name}.toml, found something else. Add it there, or leave "
             "the example out."
@@ -318,7 +318,7 @@ def _scale(table: Table, length: int, what: str) -> Scaling:
 
 
 def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of one example as stored, and as (features,) or (channels, height, width)."""
+    """The shapes of one example: as stored, and as (features,) or (channels, height, width)."""
     sizes = top.entries.get("shape")
     whole = [n for n in sizes if isinstance(n, int) and not isinstance(n, bool)] if isinstance(sizes, list) else []
     if whole != sizes or not 1 <= len(whole) <= 3 or not all(1 <= n <= 10**6 for n in whole):
@@ -336,7 +336,7 @@ def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _parts(top: Table, kind: str, persons: bool) -> tuple[tuple[Location, ...], int, int]:
-    """The parts, how many examples of a single one are for testing, and the seed that says which."""
+    """The parts; if there is only one, the number of its test examples and the seed that selects them."""
     if "split" not in top.entries:
         more = ("persons",) if persons else ()
         return (_part(top.table("train"), kind, more), _part(top.table("test"), kind)), 0, 0

@@ -22,7 +22,7 @@ def is_own(data: object) -> bool:
 
 
 def find(data: str, folder: str | Path | None = None) -> Description:
-    """The description of `own:NAME`, in `folder` or what DPVIZ_DATA names.
+    """The description of `own:NAME` in `folder`, by default the folder that DPVIZ_DATA names.
 
     Raises:
         DataUnavailable: if it is not on this machine; the message says which file is missing where.
@@ -70,7 +70,7 @@ def _kept(path: Path, changed: int, size: int) -> Description:
 
 
 def data_of(data: str) -> DataSet:
-    """The data set of that name; of one's own what is described here, else its name."""
+    """The data set of that name; for an own set its description here, or only its name if there is none."""
     if data in DATA_SETS:
         return DATA_SETS[data]
     own = available()[0].get(data)

@@ -1,4 +1,4 @@
-"""A data set of one's own as arrays, and the mark by which its owner knows it again.
+"""An own data set as arrays, and the mark by which its owner recognises it.
 
 Sizes are held against the description before anything is allocated or unpacked, pickles are refused, and no message
 tells a value that stands in a file: that may be private.
@@ -86,7 +86,7 @@ def mark(data: Description, digest: str) -> str:
 
 
 def _key(path: Path) -> bytes:
-    """Made once, whole and for its owner only; of several processes that make it at once, the first one's counts."""
+    """The folder's secret key, readable by its owner only. If several processes create it, the first one's counts."""
     with suppress(OSError):
         if not path.exists():
             partial = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
@@ -104,7 +104,7 @@ def _key(path: Path) -> bytes:
 
 @contextmanager
 def _worded(data: Description) -> Iterator[None]:
-    """Says of a file that is missing or cannot be read which it is, without the folders above."""
+    """Turns errors of a missing or unreadable file into messages that name the file without its folders."""
     try:
         yield
     except OSError as problem:
@@ -152,7 +152,7 @@ def read_csv(data: Description, part: Location) -> Examples:
 
 
 def read_persons(data: Description, part: Location) -> npt.NDArray[np.int64]:
-    """Whose each row of a part is, (n,), of a file that `read_csv` has read."""
+    """The person of each row of a part, (n,), in a file that `read_csv` has read."""
     with (data.folder / part.file).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(_lines(file, part.file), delimiter=data.separator, strict=True)
         at = _place([name.strip() for name in next(reader, [])], data.person, part.file)
@@ -222,7 +222,7 @@ def read_npz(data: Description, part: Location) -> Examples:
 def _array(
     archive: zipfile.ZipFile, part: Location, name: str, shape: tuple[int, ...], kinds: str, item: int
 ) -> npt.NDArray[Any]:
-    """The array of that name; its header is looked at before its numbers are read."""
+    """The array of that name. Its header is checked before its numbers are read."""
     where = f"{part.file}, array {name!r}"
     if f"{name}.npy" not in archive.namelist():
         raise NotADataSet(f"{where}: expected it in the file, found no such array.")
@@ -250,7 +250,7 @@ def _array(
 
 
 def _scaled(raw: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.float32]:
-    """As a network reads it, some examples at a time."""
+    """The examples as a network reads them, some at a time."""
     x = np.empty((len(raw), *data.shape), dtype=np.float32)
     few = max(1, _BLOCK // max(1, 8 * math.prod(data.shape)))
     for first in range(0, len(raw), few):
@@ -292,7 +292,7 @@ def read_images(data: Description, part: Location) -> Examples:
 
 
 def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]:
-    """Label and path of every image, hidden files left out."""
+    """Label and path of every image, without hidden files."""
     root = data.folder / part.file
     here = {path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")}
     if here - set(data.classes):
@@ -304,7 +304,7 @@ def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]
 
 
 def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
-    """As `data.stored`, bytes from 0 to 255; a file's size is looked at before its pixels are unpacked."""
+    """One image in the shape `data.stored`, bytes from 0 to 255. The size is checked before its pixels are decoded."""
     channels, height, width = data.shape
     if path.stat().st_size > MOST_FILE:
         raise NotADataSet(f"{where}: expected a file of at most {MOST_FILE:,} bytes.")
