@@ -9,19 +9,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from operator import attrgetter
 from typing import Any, ClassVar
 
 from dpviz.mechanisms.fixed_size import WithReplacement
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
+from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.mechanisms.pair import DominatingPair
-from dpviz.mechanisms.person_rows import PersonRows, row_count
-from dpviz.mechanisms.sampled_gaussian import ReplaceOneGaussian, SampledGaussian  # noqa: F401  # in the example
+from dpviz.mechanisms.person_rows import PersonRows, binomial, mixture_curve, row_count
+from dpviz.mechanisms.sampled_gaussian import ReplaceOneGaussian, SampledGaussian
 
 _EXACT = " **Rows:** up to k of one person. They move a sum by up to k times as much as one row. Both ends are exact."
 _GROUP = (
     " **Rows:** up to k of one person. The upper end is group privacy: the rows change one after the other, and only "
-    "the privacy curve of one row is used, so that the truth may lie far below it. The lower end is that of one row."
+    "the privacy curve of one row is used, so that the truth may lie far below it. The lower end is that of one row, "
+    "or of two data sets."
 )
 
 
@@ -107,6 +110,8 @@ class PersonOf(Mechanism):
 
     @property
     def least(self) -> Mechanism:
+        if isinstance(self.base, ReplaceOneGaussian) and self.exact is None:
+            return _Replaced(self.base.noise_multiplier, self.base.sample_rate, self.rows)
         return self if self.exact and self.base.least == self.base else self.base.least
 
     @property
@@ -120,6 +125,24 @@ class PersonOf(Mechanism):
     @property
     def total_variation(self) -> float:
         return self.exact.total_variation if self.exact else min(self.rows * self.one_row.total_variation, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced(PersonRows):
+    """What two data sets show of k replaced rows, drawn independently: all gradients v, or all −v, and others' 0."""
+
+    kind: ClassVar[str] = ""
+
+    @property
+    def moves(self) -> float:
+        return 2.0 * self.rows
+
+    def pair(self) -> MixturePair:
+        weights = binomial(self.rows, Fraction(self.sample_rate))
+        return MixturePair(self.noise_multiplier, weights, tuple((-j, weight) for j, weight in reversed(weights)))
+
+    def renyi(self) -> RenyiCurve:
+        return mixture_curve(self.pair())
 
 
 def of_person(mechanism: Mechanism, rows: int) -> Mechanism:

@@ -28,9 +28,21 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.pld.grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, without_grid
+from dpviz.accounting.pld.grid import (
+    LARGEST_EPSILON,
+    delta_bounds,
+    delta_of_row,
+    epsilon_of_rows,
+    in_turn,
+    without_grid,
+)
 from dpviz.accounting.pld.plan import promised
 from dpviz.mechanisms import Event, Mechanism, merge_events
+
+IN_TURN = (
+    "The upper end lets the rows of a person change one after the other (group privacy), which may be loose; the "
+    "lower end is that of one row, or of two data sets."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
     lower, upper = (side[place].reshape(counts.shape) for side in (lower, upper))
     if mechanism.least != mechanism:
         lower = tight_epsilon(mechanism.least, counts, target).lower
-    return TightResult(lower, upper, _reason(lower, upper, counts))
+    return TightResult(lower, upper, IN_TURN if in_turn(mechanism) else _reason(lower, upper, counts))
 
 
 def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResult:

@@ -123,7 +123,10 @@ def described(
     sampling = "" if "**Sampling:**" in kind.assumes else kinds.POISSON.partition("\n")[0] + " "
     why = (sampling + kind.assumes).replace("**", "").replace(" Shuffled or", "")
     if isinstance(above, PersonOf) and above.exact is None:
-        why += f" From above, {above.rows} changes in turn (group privacy), which is loose; from below, one."
+        why += (
+            f" The upper end lets {above.rows} changes happen in turn (group privacy), which may be loose; the "
+            "lower end is an attack's on fewer changes, or on one pair of data sets."
+        )
     return Described((above, count), (least, fewer), (loose, count), why)
 
 
