@@ -183,15 +183,17 @@ def _split_list(sizes: Array, ends: Array, edges: Array) -> Grouped:
     return Grouped((kept // (edges.size - 1)).astype(np.int64), count[kept], mean, largest[kept])
 
 
-def grouped(schedule: Schedule, groups: int, *, smallest: bool = False) -> tuple[Array, Array]:
+def grouped(
+    schedule: Schedule, groups: int, *, smallest: bool = False, marks: Sequence[float] = ()
+) -> tuple[Array, Array]:
     """Counts and step sizes of at most `groups` groups; each group takes its largest (or smallest) step size.
 
-    With no more distinct step sizes than groups the answer is exact.
+    With no more distinct step sizes than groups the answer is exact. A `PowerSchedule`'s groups are in the order of its
+    steps, and with `marks` (whole numbers up to its steps) there are more groups: one ends at each mark.
     """
     if isinstance(schedule, PowerSchedule):
-        if schedule.exponent == 0.0:
-            return np.array([float(schedule.steps)]), np.array([schedule.first])
-        edges = np.unique(np.floor(np.geomspace(1.0, schedule.steps + 1.0, groups + 1)))
+        edges = np.floor(np.geomspace(1.0, schedule.steps + 1.0, groups + 1 if schedule.exponent else 2))
+        edges = np.unique(np.append(edges, np.add(marks, 1.0)))
         counts, first, after = np.diff(edges), edges[:-1], np.minimum(edges[1:], schedule.steps)
         # The smallest is the next group's largest, so that both sides share their step sizes.
         return counts, schedule.at(np.where(counts > 1.0, after, first) if smallest else first)

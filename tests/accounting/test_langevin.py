@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_events, langevin_tight
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_events, langevin_tight, langevin_tight_at
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
 from dpviz.accounting.langevin.step_sizes import (
     best_step_size,
@@ -416,3 +416,13 @@ def test_the_power_for_an_epsilon_never_costs_more():
         assert 0.0 < power <= 1.0
         assert release.epsilon(power) <= epsilon
         assert power == 1.0 or release.epsilon(power) == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1 / 3])
+def test_several_marks_are_those_of_each_beginning(exponent: float) -> None:
+    setting, marks = Langevin(60_000, 245, 4), [1.0, 3.0, 40.0, 1_000.0]
+    low, high = langevin_tight_at(setting, PowerSchedule(0.1, exponent, 1_000), 1e-5, marks, groups=60)
+    for t, least, most in zip(marks, low, high, strict=True):
+        alone = langevin_tight(setting, PowerSchedule(0.1, exponent, int(t)), 1e-5, groups=200)
+        assert 0.95 * alone[0] <= least <= alone[1]
+        assert alone[0] <= most <= 1.05 * alone[1]

@@ -219,20 +219,33 @@ def _marks(marks: ArrayLike | None, steps: int) -> Array:
 
 def langevin_tight(setting: Langevin, schedule: Schedule, delta: float, groups: int = GROUPS) -> tuple[float, float]:
     """Lower and upper ε, numerically tight up to the grouping: from below every group takes its smallest step size."""
-    sides = [langevin_events(setting, schedule, groups, smallest=small) for small in (True, False)]
-    below, above = tight_epsilon_of_each(sides, delta)
-    return float(below.lower), float(above.upper)
+    low, high = langevin_tight_at(setting, schedule, delta, [float(total_steps(schedule))], groups)
+    return float(low[0]), float(high[0])
+
+
+def langevin_tight_at(
+    setting: Langevin, schedule: Schedule, delta: float, marks: Sequence[float], groups: int = GROUPS
+) -> tuple[Array, Array]:
+    """The same after each number of steps in `marks` (rising; of a list of step sizes all steps alone), (marks,) each.
+
+    Marks share groups, and so what is known of a step: several cost little more than the last one.
+    """
+    sides = [langevin_events(setting, schedule, groups, smallest=small, marks=marks) for small in (True, False)]
+    ends = [np.cumsum([count for _, count in events]) for events in sides]
+    rows = [e[: np.searchsorted(end, t, side="right")] for t in marks for e, end in zip(sides, ends, strict=True)]
+    results = tight_epsilon_of_each(rows, delta)
+    return np.array([float(r.lower) for r in results[::2]]), np.array([float(r.upper) for r in results[1::2]])
 
 
 def langevin_events(
-    setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False
+    setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False, marks: Sequence[float] = ()
 ) -> list[Event]:
     """The steps as events of equal steps for any accountant: at most `groups`, each at its largest step size.
 
-    With `smallest` each at its smallest, for bounds from below.
+    With `smallest` each at its smallest, for bounds from below; `marks` as in `grouped`.
     """
     most = _validate.whole(1, groups=groups)
-    counts, sizes = grouped(schedule, most, smallest=smallest)
+    counts, sizes = grouped(schedule, most, smallest=smallest, marks=marks)
     noise = setting.noise_multiplier(sizes)
     mechanism = ReplaceOneGaussian if setting.replaced else SampledGaussian
     return [

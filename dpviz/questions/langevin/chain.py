@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpviz._arrays import Array
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight_at
 from dpviz.accounting.langevin.step_sizes import (
     LangevinConstants,
     best_step_size,
@@ -47,7 +47,7 @@ from dpviz.questions.words import words
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
 TIGHT_MARKS = 6
-TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 36, 132
+TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 44, 132
 
 
 FIRST = number("leta")
@@ -367,13 +367,11 @@ def earlier_intervals(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
 def interval(chain: Chain, marks: Sequence[float], groups: int) -> TightBand:
     """The tight interval of the steps up to each mark."""
     setting, schedule = chain.setting, chain.schedule
-    ends = [
-        langevin_tight(setting, PowerSchedule(schedule.first, schedule.exponent, int(t)), chain.delta, groups)
-        for t in marks
-    ]
-    low, high = np.reshape(ends, (-1, 2)).T
+    if not marks:
+        return TightBand(*np.zeros((3, 0)))
+    low, high = langevin_tight_at(setting, schedule, chain.delta, marks, groups)
     # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
-    renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon if marks else high
+    renyi = composed(chain, np.array(marks, dtype=np.float64))["improved"].epsilon
     return TightBand(np.array(marks, dtype=np.float64), low, np.minimum(high, renyi))
 
 
