@@ -19,7 +19,7 @@ ROUNDING = 1e-10  # relative, of E[X^α] − 1
 _STANDS_STILL = 1e-11
 _MOST_NODES = 2**15
 _PANEL_NODES = 16
-_TOGETHER = 256  # outputs looked at together
+_TOGETHER = 768  # outputs looked at together
 _NATS = 8.0  # by which the integrand may grow within a panel
 
 
