@@ -48,7 +48,7 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
         ("", "allocation", 15.0),
         ("steps=500", "allocation", None),
         ("mech=allocation&steps=15", "secret", 1.0),
-        ("mech=allocation&steps=15", "person", 10_000.0),
+        ("mech=allocation&steps=15", "replace", 10_000.0),
         ("mech=allocation&steps=40", "gaussian", None),
         ("mech=allocation", "shuffled", None),
     ],
@@ -70,7 +70,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight&expert=1")
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
-    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "lam", "delta", "tried"]
+    assert [field.key for field in shown] == ["mech", "persons", "b", "n", "q", "steps", "lam", "delta", "tried"]
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = group(at, "Curves")
