@@ -146,7 +146,8 @@ def _log_weighted(side: Weights, x: Array, sigma: float) -> Array:
     ratio = np.multiply.outer(x, far[near]) - 0.5 * far[near] ** 2
     small = np.expm1(np.minimum(ratio, 30.0)) @ weight[near] - weight[~near].sum()
     with np.errstate(divide="ignore", invalid="ignore"):  # beside what is taken of `ratio`
-        return np.where(ratio.max(axis=1) > 30.0, log_sums(ratio + logs[near]), np.log1p(small))
+        away = (ratio.max(axis=1) > 30.0) | (small < -0.5)  # near −1, the sum itself has the digits
+        return np.where(away, log_sums(ratio + logs[near]), np.log1p(small))
 
 
 # Laplace noise -------------------------------------------------------------------------------------------------------

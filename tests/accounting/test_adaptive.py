@@ -519,3 +519,10 @@ def test_the_fully_adaptive_filter_refuses_and_keeps_its_promise_whatever_is_cho
     budget.spend(epsilon=0.1, delta=0.004)
     assert not budget.allows(epsilon=0.1, delta=0.0011)
     assert budget.allows(epsilon=0.1, delta=0.0009)
+    for share in (0.1, 0.9):  # what the steps' own δ may take is not there for their losses
+        budget = FullyAdaptiveFilter(target_epsilon=epsilon, delta=delta, share=share)
+        full = math.sqrt(2 * epsilon - 2 * math.log(delta * (1 - share))) - math.sqrt(
+            -2 * math.log(delta * (1 - share))
+        )
+        assert budget.allows(epsilon=full * (1 - 1e-9))
+        assert not budget.allows(epsilon=full * (1 + 1e-9))

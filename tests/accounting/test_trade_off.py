@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import logit, ndtr, ndtri
 from scipy.stats import norm
 
 import dpviz
@@ -145,6 +145,20 @@ def test_the_least_noise_keeps_the_target(name: str) -> None:
     target = TARGETS[name]
     sigma = dpviz.solve("noise_multiplier", **PLAN, **target)  # type: ignore[call-overload]
     assert risk_at(sigma, target) <= target[name] < risk_at(0.999 * sigma, target)
+
+
+@pytest.mark.parametrize(("sigma", "prior", "failure"), [(1.0, 0.5, 1e-5), (3.0, 0.1, 1e-3), (0.7, 0.9, 1e-8)])
+def test_a_belief_is_the_least_that_the_curve_allows(sigma: float, prior: float, failure: float) -> None:
+    """A Gaussian mechanism's, whose curve is known, and above the quantile of its own losses."""
+    epsilon = np.linspace(0.0, 0.5 / sigma**2 + 12.0 / sigma, 20_001)
+    delta = np.exp(gaussian_log_delta(sigma, epsilon))
+    some = delta < failure
+    allowed = float((epsilon[some] - np.log1p(-delta[some] / failure)).min())
+    belief = next(each for each in RISKS if each.target == "target_posterior")(prior, failure)
+    log_odds = math.log(prior / (1 - prior))
+    odds = float(logit(belief.of(SampledGaussian(sigma, 1.0), 1))) - log_odds
+    assert allowed * (1 - 1e-6) <= odds <= allowed * 1.001
+    assert odds >= 0.5 / sigma**2 - float(ndtri(failure)) / sigma
 
 
 def test_noise_for_an_advantage() -> None:

@@ -102,6 +102,17 @@ TRUTHS: list[tuple[Mechanism, float, float]] = [
 ]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("sigma", "rate", "rows"), [(10.0, 0.999, 1000), (1000.0, 1 / 3, 1000), (50.0, 0.5, 200)])
+def test_many_rows_that_are_nearly_always_drawn_have_a_divergence(sigma: float, rate: float, rows: int) -> None:
+    """Between that of as many rows as are drawn on average, always, and that of all (convexity); nothing overflows."""
+    orders = np.array([1.0001, 1.5, 8.0, 200.0])
+    curve = PersonRows(sigma, rate, rows).renyi()(orders)
+    each = 0.5 * orders * (rows / sigma) ** 2
+    assert (curve >= rate**2 * each).all()
+    assert (curve <= each * (1 + 1e-12)).all()
+
+
 @pytest.mark.parametrize(("mechanism", "order", "truth"), TRUTHS)
 def test_divergences_are_at_most_rounding_above_the_truth(mechanism: Mechanism, order: float, truth: float) -> None:
     curve = mechanism.renyi()

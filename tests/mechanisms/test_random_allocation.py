@@ -99,6 +99,15 @@ def test_one_epoch_counts_what_rounding_may_have_done() -> None:
     assert doubt > 1e-12 * computed
 
 
+@pytest.mark.parametrize(("sigma", "batches"), [(1.1, 5), (0.5, 50), (4.0, 1000)])
+def test_what_is_cut_off_as_negligible_still_bounds_the_rarest_outputs(sigma: float, batches: int) -> None:
+    """Who sees one batch alone sees less, and losses beyond all limits."""
+    pair, one = RandomAllocation(sigma, batches).pair(), SampledGaussian(sigma, 1.0 / batches).pair()
+    for at in (15.0, 60.0, 300.0):
+        q, p = pair.above(at)
+        assert p - math.exp(at) * q >= math.exp(one.log_delta_removed(at))
+
+
 def test_more_batches_cost_less_and_one_is_the_gaussian_mechanism() -> None:
     uppers = [epsilon(RandomAllocation(1.1, batches), 4, 1e-5)[1] for batches in (1, 2, 8, 50)]
     assert uppers == sorted(uppers, reverse=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 import dpviz
@@ -173,6 +174,23 @@ def test_a_smaller_largest_batch_costs_more_and_none_costs_a_poisson_sample() ->
     assert uppers[0] == plain
     assert uppers[1] == pytest.approx(plain, rel=1e-3)
     assert dpviz.epsilon("renyi", mechanism=steps[1], steps=500, delta=1e-5) >= ends(steps[1], 500, 1e-5)[0]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [FixedSize(1.3, 4, 2), FixedSize(2.0, 1000, 20), TruncatedPoisson(1.1, 0.1, 100, 8)],
+    ids=lambda one: one.text,
+)
+@pytest.mark.parametrize("order", [1.5, 4.0, 16.0])
+def test_no_divergence_lies_below_that_of_the_pair(step: Mechanism, order: float) -> None:
+    """E_Q[(P/Q)^α] of the pair's cells, whose means err below."""
+    pair, curve = step.pair(), step.renyi()
+    assert pair is not None
+    assert curve is not None
+    mass, gain, *_ = pair.cells(pair.output(np.linspace(*pair.reach(600.0), 200_001)))
+    some = (mass > 0.0) & (gain > -mass)
+    below = float(logsumexp(np.log(mass[some]) + order * np.log1p(gain[some] / mass[some]))) / (order - 1.0)
+    assert below <= float(curve(np.array(order))) * (1 + 1e-9) <= 2.0 * below * (1 + 1e-3)
 
 
 def test_the_chance_of_a_cut_is_a_number_for_any_size() -> None:
