@@ -32,7 +32,6 @@ from dpviz.accounting.claims import rounded_down, rounded_up
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.pld.quick import quick_accuracy
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.tuning import Search, tuned_epsilon
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
@@ -300,9 +299,9 @@ def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0, law: L
 
 @remembered
 def quick_losses(mechanism: Mechanism, steps: int, delta: float) -> Losses:
-    """ε and profile as `losses_of` has them for one run, and the best attack from a coarser grid, which is no lower."""
+    """ε and profile alone, as `losses_of` has them for one run."""
     points = [float(tight_epsilon_of_events(((mechanism, steps),), d).upper) for d in _deltas(delta)]
-    return Losses(delta=delta, **_profile(points, delta), attack_accuracy=quick_accuracy(mechanism, steps, delta))
+    return Losses(delta=delta, **_profile(points, delta))
 
 
 def losses_of_rho(rho: float, delta: float) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def snippets(plan: Plan) -> dict[str, str]:
     }
 
 
-def card_of(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
+def to_card(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
     """The way to the guarantee card of these steps; none for a mechanism whose privacy loss is not known."""
     if Tight().supports(mechanism):
         return []
@@ -242,5 +242,5 @@ def use_it(make: Callable[[], Plan], instead: Sequence[Block] = ()) -> list[Bloc
         Folded("Paragraph for the paper", source=paragraph(plan), open=True),
         Folded("BibTeX", source=bibliography(plan), language="bibtex"),
         *(Folded(name, source=code[key], language="python") for key, name in RELEASES.items()),
-        *card_of(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta),
+        *to_card(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta),
     ]

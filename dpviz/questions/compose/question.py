@@ -38,7 +38,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
-from dpviz.questions.use import Plan, card_of, checked, gaussian, use_it
+from dpviz.questions.use import Plan, checked, gaussian, to_card, use_it
 from dpviz.questions.words import words
 
 
@@ -88,7 +88,7 @@ def plan_of(answer: Answer[ComposeFacts]) -> Plan:
 
 def card(answer: Answer[ComposeFacts]) -> list[Block]:
     """The way to the guarantee card."""
-    return card_of(*(answer.given[name] for name in ("mechanism", "steps", "delta")))
+    return to_card(*(answer.given[name] for name in ("mechanism", "steps", "delta")))
 
 
 def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:

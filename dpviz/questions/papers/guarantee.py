@@ -27,7 +27,7 @@ from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, field
 from dpviz.fields.field import Text
-from dpviz.mechanisms import Adjacency, Mechanism, SampledGaussian
+from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
 from dpviz.questions.cards import cards
@@ -84,7 +84,7 @@ class CardFacts:
         of: "plan", or the key of a known deployment.
         plan: arguments of `dpviz.guarantee`.
         losses: its numbers; PENDING while they are computed.
-        quick: whether only those that follow a moving hand are there: ε, its profile and the best attack.
+        quick: whether only those that follow a moving hand are there: ε and its profile.
     """
 
     of: str
@@ -186,10 +186,12 @@ def computed(answer: Answer[CardFacts]) -> dict[str, Any]:
 
 
 def at_once(answer: Answer[CardFacts]) -> dict[str, Any]:
-    """The numbers that take little time: of one run of sampled Gaussian steps."""
+    """The numbers that take little time, of Gaussian steps: of the best of several runs these are all."""
     plan = answer.facts.plan
-    if plan["runs"] > 1.0 or not isinstance(plan["mechanism"], SampledGaussian):
+    if not isinstance(plan["mechanism"], SampledGaussian | PersonRows):
         return {}
+    if plan["runs"] > 1.0:
+        return computed(answer)
     return {"losses": quick_losses(*(plan[name] for name in ("mechanism", "steps", "delta"))), "quick": True}
 
 
