@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
-from dpviz.fields.field import Field
+from dpviz.fields.field import Field, Number
 from dpviz.questions import links
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Reader, fields_of
+from dpviz.questions.layout import Reader, fields_of, in_sight
 from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.question import Question
 
@@ -36,6 +36,13 @@ def acting(question: Question[Any], get: Reader) -> list[Field[Any]]:
     own = {field.key for field in question.fields}
     shown = [field for items in question.groups(get).values() for field in fields_of(items)]
     return list({field.key: field for field in shown if field.key in own}.values())
+
+
+def sliders(question: Question[Any], get: Reader) -> list[Number]:
+    """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones."""
+    usual = {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, ())[0])}
+    numbers = (field for field in acting(question, get) if isinstance(field, Number) and field.ticks)
+    return sorted(numbers, key=lambda field: field.key not in usual)
 
 
 def settings(question: Question[Any], get: Reader) -> str:

@@ -15,9 +15,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.fields.field import Field, Number
-from dpviz.questions.layout import fields_of, in_sight
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting
+from dpviz.questions.shown import sliders
 from dpviz.ui import history, state
 from dpviz.ui.state import Keys
 
@@ -96,17 +95,10 @@ window.onkeydown = (event) => {
 
 def controls(question: Question[Any]) -> list[Number]:
     """The controls below the chart: those chosen or named by the link, else the first that act, experts' ones last."""
-    groups = question.groups(state.get).values()
-    usual = {field.key for items in groups for field in fields_of(in_sight(items, ())[0])}
-    numbers = sorted(_numbers(question), key=lambda field: field.key not in usual)
+    numbers = sliders(question, state.get)
     by_name = {field.earlier: field for field in numbers} | {field.key: field for field in numbers}
     named = [by_name[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in by_name]
     return named[:MOST] or numbers[:SHOWN]
-
-
-def _numbers(question: Question[Any]) -> list[Number]:
-    """What has a slider and acts on the answer."""
-    return [field for field in acting(question, state.get) if isinstance(field, Number) and field.ticks]
 
 
 HELP = (
@@ -142,7 +134,7 @@ def bar(question: Question[Any]) -> None:
 
 def _chooser(question: Question[Any]) -> None:
     """Which sliders are on screen; the link says so too. A widget's options never change: others, another widget."""
-    names = {field.key: field.label for field in _numbers(question)}
+    names = {field.key: field.label for field in sliders(question, state.get)}
     key = f"present.sliders.{'.'.join(names)}"
     st.session_state[key] = [field.key for field in controls(question)]
     with st.popover("Sliders", icon=":material/tune:", help="Which sliders are on screen."):

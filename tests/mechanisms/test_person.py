@@ -1,4 +1,4 @@
-"""Several rows of one person with any mechanism: brute force over batches, exact cases, old links."""
+"""Several rows of one person with any mechanism: brute force over batches, exact cases."""
 
 import itertools
 import math
@@ -29,8 +29,6 @@ from dpviz.mechanisms import (
     of_person,
 )
 from dpviz.mechanisms.pair import gaussian_log_delta
-from dpviz.questions import kinds, links
-from dpviz.questions.layout import of_texts
 
 Z, WIDTH = np.linspace(-24.0, 24.0, 2401, retstep=True)
 
@@ -166,17 +164,3 @@ def test_it_is_what_it_is_where_nothing_is_gained() -> None:
 def test_bad_rows(step: Mechanism, rows: int, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         of_person(step, rows)
-
-
-@pytest.mark.parametrize(
-    ("link", "step"),
-    [
-        ({"mech": "person", "rows": "5", "q": "0.25", "v": "3"}, PersonRows(4.0, 0.25, 5)),
-        ({"mech": "person", "v": "3"}, PersonRows(4.0, 0.01, 2)),
-        ({"rows": "5", "v": "3"}, SampledGaussian(4.0, 0.01)),  # left over from another choice
-        ({"mech": "allocation", "persons": "2", "v": "3"}, PersonOf(RandomAllocation(4.0, 100), 2)),
-    ],
-)
-def test_links_of_before_open_with_the_same_mechanism(link: dict[str, str], step: Mechanism) -> None:
-    assert kinds.read(of_texts(links.read(link, "compose"))) == step
-    assert kinds.read(of_texts(kinds.texts(step))) == step

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpviz.fields import declared
-from dpviz.questions import links
+from dpviz.mechanisms import Mechanism, PersonOf, PersonRows, RandomAllocation, SampledGaussian
+from dpviz.questions import kinds, links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.asked import ask
 from dpviz.questions.catalogue import PAGES
@@ -104,3 +105,17 @@ def test_a_preset_that_is_gone_still_sets_what_it_set(monkeypatch: pytest.Monkey
     found = links.read({"preset": "gone", "q": "0.5"}, "compose")
     assert (found["sigma"], found["q"]) == ("7", "0.5")
     assert "preset" not in found
+
+
+@pytest.mark.parametrize(
+    ("link", "step"),
+    [
+        ({"mech": "person", "rows": "5", "q": "0.25", "v": "3"}, PersonRows(4.0, 0.25, 5)),
+        ({"mech": "person", "v": "3"}, PersonRows(4.0, 0.01, 2)),
+        ({"rows": "5", "v": "3"}, SampledGaussian(4.0, 0.01)),  # left over from another choice
+        ({"mech": "allocation", "persons": "2", "v": "3"}, PersonOf(RandomAllocation(4.0, 100), 2)),
+    ],
+)
+def test_a_persons_rows_are_those_of_the_link(link: dict[str, str], step: Mechanism) -> None:
+    assert kinds.read(of_texts(links.read(link, "compose"))) == step
+    assert kinds.read(of_texts(kinds.texts(step))) == step

@@ -48,7 +48,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import lru_cache
 from typing import ClassVar, NamedTuple, Protocol, Self, final
 
 import numpy as np
@@ -402,7 +401,6 @@ class PolicyTrajectory:
         return np.arange(float(self.accuracy.size))
 
 
-@lru_cache(256)
 def _epoch(setting: Setting, size: int) -> Event:
     """An epoch's steps: as many as batches fit into the data, rounded up."""
     batch = min(setting.batch_size, size)

@@ -17,7 +17,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting
+from dpviz.questions.shown import sliders
 from dpviz.ui import answers
 from dpviz.ui.hand import beside, fetched
 
@@ -110,9 +110,9 @@ def first_pages() -> Iterator[tuple[fetched.Recipe, str]]:
 
 def main_sliders(question: Question[Any], get: Reader, keys: Collection[str]) -> list[Slider]:
     """The first sliders of a page, in its visitor's units, among the fields with these keys."""
-    sliders = {field.key: Slider(field, get(field)) for field in acting(question, get) if isinstance(field, Number)}
+    main = {field.key: Slider(field, get(field)) for field in sliders(question, get)}
     if get(units.UNITS) == "person":
         read = {RATE.key: Slider(units.BATCH, units.batch(get)), STEPS.key: Slider(units.EPOCHS, units.epochs(get))}
         readings = units.readings(question.fields)
-        sliders |= {key: one for key, one in read.items() if key in sliders and one.field in readings}
-    return [one for one in sliders.values() if one.field.key in keys][:SLIDERS]
+        main |= {key: one for key, one in read.items() if key in main and one.field in readings}
+    return [one for one in main.values() if one.field.key in keys][:SLIDERS]
