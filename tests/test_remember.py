@@ -21,6 +21,7 @@ from dpviz._remember import MEMORY, Memory, Named, remembered, weight
 from dpviz.accounting.bayesian.accountant import BayesianSweep
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample
+from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.questions import gradients
 from dpviz.questions.gradient_fields import COUNT, SEED, SOURCE
 from dpviz.questions.gradients import File
@@ -230,3 +231,11 @@ def test_every_other_cache_holds_a_bounded_number_of_small_values() -> None:
     for text in ("@cache" + signature + "float: ...", "@st.cache_data" + signature + "float: ..."):
         assert growing(text) == ["f"]
     assert growing("@functools.lru_cache(maxsize=9)" + signature + "Array: ...") == ["f"]
+
+
+def test_points_of_mixtures_push_no_answer_out() -> None:
+    """Each σ of a varying noise has its own: they once took all the room, so that answers were computed again and again."""
+    before = MEMORY.held
+    for sigma in np.linspace(0.5, 0.9, 20).tolist():
+        replaced_divergence(sigma, 0.01, np.array([2.0, 8.0]))
+    assert MEMORY.held - before < 200_000

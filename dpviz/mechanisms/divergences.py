@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz._remember import remembered
+from dpviz._remember import Memory, remembered
 from dpviz.mechanisms.log_moments import batches, log_excess, log_mixture, log_sums, renyi_divergence
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights, counting
 
@@ -106,7 +106,7 @@ class _Grid:
         return self._blocks[halving, k]
 
 
-_grid = remembered(_Grid)
+_GRIDS = Memory(8 * 2**20)  # bytes; of their own, for they would crowd out answers
 
 
 def _log_mixture_moments(pair: MixturePair, alpha: Array) -> Array:
@@ -115,7 +115,7 @@ def _log_mixture_moments(pair: MixturePair, alpha: Array) -> Array:
     For an integrand that is analytic around the real line (here in a strip of half-width πσ) its error falls
     geometrically, so that the last halving is off by far less than it moved.
     """
-    grid, sigma, span = _grid(pair), pair.sigma, pair.p[-1][0] - pair.q[0][0]
+    grid, sigma, span = _GRIDS.recall(pair, lambda: _Grid(pair)), pair.sigma, pair.p[-1][0] - pair.q[0][0]
     high = (pair.q[-1][0] + alpha * span) / sigma + 10.0
 
     def log_totals(halving: int, count: int, some: Array) -> Array:
