@@ -234,7 +234,7 @@ def test_every_other_cache_holds_a_bounded_number_of_small_values() -> None:
 
 
 def test_points_of_mixtures_push_no_answer_out() -> None:
-    """Each σ of a varying noise has its own: they once took all the room, so that answers were computed again and again."""
+    """Each σ of a varying noise has its own: they once took all the room, and answers were computed again and again."""
     before = MEMORY.held
     for sigma in np.linspace(0.5, 0.9, 20).tolist():
         replaced_divergence(sigma, 0.01, np.array([2.0, 8.0]))
