@@ -18,7 +18,7 @@ from dpviz.accounting.renyi.accountant import Moments
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism, SampledGaussian, Shuffled
 from dpviz.questions import kinds
-from dpviz.questions.answer import Folded, Note, Onward
+from dpviz.questions.answer import Answer, Folded, Note, Onward
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
@@ -228,6 +228,11 @@ def to_card(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
     own = {kinds.T[mechanism.step].key: str(steps), DELTA.key: DELTA.write(delta)}
     card = {"pview": "guarantee", "gof": "plan", kinds.ROWS.key: "1"}
     return [Onward("Guarantee card of these settings", "papers", {**card, **kinds.texts(mechanism), **own})]
+
+
+def card_from(answer: Answer[Any]) -> list[Block]:
+    """The same of an answer's own mechanism, steps and δ."""
+    return to_card(*(answer.given[name] for name in ("mechanism", "steps", "delta")))
 
 
 def use_it(make: Callable[[], Plan], instead: Sequence[Block] = ()) -> list[Block]:

@@ -39,7 +39,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
-from dpviz.questions.use import to_card
+from dpviz.questions.use import card_from
 from dpviz.questions.words import words
 
 NAMES = {
@@ -201,8 +201,5 @@ STOP: Question[StopFacts] = Question(
         ),
     ),
     layout=layout,
-    more={
-        "Use it": lambda answer: to_card(*(answer.given[name] for name in ("mechanism", "steps", "delta"))),
-        "Accountants": shown_cards,
-    },
+    more={"Use it": card_from, "Accountants": shown_cards},
 )

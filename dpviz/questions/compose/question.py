@@ -35,10 +35,10 @@ from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader,
 from dpviz.questions.mechanism import SIGMA, SIZE
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.presets import presets
-from dpviz.questions.question import Block, Question, annotated
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
-from dpviz.questions.use import Plan, checked, gaussian, to_card, use_it
+from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
 from dpviz.questions.words import words
 
 
@@ -86,11 +86,6 @@ def plan_of(answer: Answer[ComposeFacts]) -> Plan:
     )
 
 
-def card(answer: Answer[ComposeFacts]) -> list[Block]:
-    """The way to the guarantee card."""
-    return to_card(*(answer.given[name] for name in ("mechanism", "steps", "delta")))
-
-
 def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
     """What is done; nothing for a mechanism whose privacy loss is not known."""
     return [] if Tight.name in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
@@ -125,7 +120,7 @@ GROWTH: Question[ComposeFacts] = Question(
     layout=layout,
     more={
         "Distances": bayesian.distances,
-        "Use it": lambda answer: use_it(lambda: plan_of(answer), card(answer)),
+        "Use it": lambda answer: use_it(lambda: plan_of(answer), card_from(answer)),
         "Accountants": lambda answer: cards(answer.given["curves"], answer.given["amplification"]),
     },
     below=bayesian.warned,
