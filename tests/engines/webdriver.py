@@ -30,6 +30,7 @@ COMMANDS = {
     "screenshot": ("WebDriver:TakeScreenshot", "GET", "/screenshot"),
 }
 PATIENCE = 150  # seconds; some pages compute for long where other tests run beside
+UNANSWERED = 30  # seconds; WebKit loses a script's answer where a page's process ends for the next one's
 MINI_BROWSER = "lib*/**/webkit2gtk-4.1/MiniBrowser"
 PREFERENCES = {
     "app.normandy.enabled": False,
@@ -74,8 +75,10 @@ class Http:
         text = json.dumps(body).encode() if method == "POST" else None
         request = urllib.request.Request(self.session + path, text, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=UNANSWERED if command == "script" else PATIENCE) as answer:
                 value = json.load(answer)["value"]
+        except TimeoutError:
+            raise WebDriverError(f"No answer to {body or command}.") from None
         except urllib.error.HTTPError as error:
             raise WebDriverError(error.read().decode()) from None
         if command == "new session":
