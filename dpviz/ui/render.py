@@ -173,7 +173,8 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
         return
     measuring.ways_on()
     details.details(shown.key, question, answer, lambda other: _beside_pins(shown, question)(other))
-    details.blocks(question.below(answer), f"{shown.key}.below")
+    with st.container(key="dpviz-below"):
+        details.blocks(question.below(answer), f"{shown.key}.below")
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------

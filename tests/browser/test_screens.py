@@ -7,7 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 import dpviz
 from dpviz.fields import numbers
-from tests.browser.driver import PHONE, box, finger, main_area, open_page, slider, text, wait_idle
+from dpviz.questions.catalogue import PAGES
+from tests.browser.driver import PHONE, bottom, box, finger, main_area, open_page, slider, text, wait_idle
 
 pytestmark = pytest.mark.sweep
 
@@ -70,6 +71,29 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     chart, control = (box(thing) for thing in (main_area(page).locator(".dpviz-chart"), slider(page, "sigma")))
     assert chart["x"] + chart["width"] <= control["x"], "beside each other"
     assert all(one["y"] >= 0 and one["y"] + one["height"] <= 390 for one in (chart, control)), "both in sight"
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 820, "height": 1180}}], indirect=True)
+def test_on_a_tablet_chart_and_controls_are_in_sight_together_and_the_ways_on_are_alike(page: Page) -> None:
+    for one in PAGES:
+        open_page(page, one.key)
+        controls = main_area(page).locator(".st-key-dpviz-body [data-testid=stColumn]").first
+        assert bottom(main_area(page).locator(".dpviz-chart")) < box(controls)["y"] < bottom(controls) < 1180, one.key
+    open_page(page)
+    heights = page.locator(".st-key-home-doors a:visible").evaluate_all("ways => ways.map(way => way.clientHeight)")
+    assert len(heights) == 4
+    assert len(set(heights)) == 1, heights
+
+
+def test_what_a_term_means_covers_no_metric(page: Page) -> None:
+    open_page(page, "compose")
+    terms = main_area(page).locator(".dpviz-strip dfn:visible")
+    assert terms.count() >= 3
+    for term in terms.all():
+        term.hover()
+        above = "term => parseFloat(getComputedStyle(term, '::after').bottom) - term.offsetParent.clientHeight"
+        assert term.evaluate(above) > -1
+        assert term.evaluate("term => term.offsetParent.matches('.dpviz-strip > div')")
 
 
 @on_a_phone
@@ -148,3 +172,17 @@ def test_on_paper_all_settings_stand_below_the_chart(page: Page) -> None:
     assert not slider(page, "sigma").is_visible()
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert main_area(page).locator(".dpviz-strip").is_visible()
+
+
+def test_on_paper_the_open_card_stands_without_the_list_that_it_holds(page: Page) -> None:
+    open_page(page, "papers", pview="guarantee")
+    page.emulate_media(media="print")
+    pitfalls = main_area(page).locator(".dpviz-listing")
+    assert pitfalls.is_visible()
+    page.emulate_media(media="screen")
+    main_area(page).get_by_text("Use it", exact=True).click()
+    expect(main_area(page).get_by_text("The card", exact=True)).to_be_visible()
+    wait_idle(page)
+    page.emulate_media(media="print")
+    assert not pitfalls.is_visible()
+    expect(main_area(page).locator("details[open]")).to_contain_text("Pitfalls")

@@ -46,7 +46,7 @@ from dpviz.questions.words import words
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
-TIGHT_MARKS = 6
+TIGHT_MARKS = 12
 TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 44, 132
 
 

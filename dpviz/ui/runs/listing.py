@@ -113,11 +113,11 @@ def table(records: Sequence[RunRecord], queue: Mapping[str, int], store: Store) 
             "state": state_words(record, queue.get(record.id)),
             "accuracy": _number(record.summary.get("test_accuracy")),
             **_claimed(record, store),
-            BAYESIAN: rounded_up(bayesian_epsilon(record)),
             "steps": record.steps,
-            SECONDS: _number(record.summary.get("seconds")),
             **{setting: _title(record, setting) for setting in NAMES},
             "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created)),
+            BAYESIAN: rounded_up(bayesian_epsilon(record)),
+            SECONDS: _number(record.summary.get("seconds")),
             "note": record.note,
         }
         for record in records

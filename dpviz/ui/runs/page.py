@@ -42,9 +42,9 @@ COLUMNS = {
     "by": st.column_config.TextColumn(width=190),
     "state": st.column_config.TextColumn(width=100),
     "run": st.column_config.TextColumn(width=90),
-    listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g"),
+    listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g", width=240),
     "accuracy": st.column_config.NumberColumn(format="percent", help="On test data."),
-    listing.SECONDS: st.column_config.NumberColumn(format="%.1f"),
+    listing.SECONDS: st.column_config.NumberColumn(format="%.1f", width=200),
 }
 
 
