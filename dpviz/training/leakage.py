@@ -27,7 +27,7 @@ from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.progress import task
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.settings import RunSettings
-from dpviz.training.weights import stored_parameters
+from dpviz.training.weights import start_parameters
 
 LEAST_EXAMPLES = 8
 
@@ -51,22 +51,12 @@ def leakage_of_run(
         DataUnavailable: if the data is no longer here.
     """
     asked = settings if isinstance(settings, RunSettings) else RunSettings.from_json(settings)
-    stored = stored_parameters(weights)
-    for name in ("model", "data"):
-        if stored.get(name) != getattr(asked, name):
-            raise ValueError(
-                f"Expected {weights} to hold a network of {name}={getattr(asked, name)!r}, found {stored.get(name)!r}."
-            )
     data = load(asked.data, asked.data_folder)
     with single_thread():
         chosen = prepared(asked.model, _chosen(data, examples, seed))
         network = build(asked.model, chosen, seed=0)
         parameters = flatten_parameters(network)
-        if stored["parameters"].numel() != parameters.numel():
-            raise ValueError(
-                f"Expected {weights} to hold {parameters.numel()} parameters, found {stored['parameters'].numel()}."
-            )
-        parameters.copy_(stored["parameters"])
+        parameters.copy_(start_parameters(weights, asked.model, parameters.numel(), data=asked.data))
         return _measured(network, chosen, f"{MODELS[asked.model].title} on {data.title}")
 
 

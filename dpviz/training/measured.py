@@ -26,7 +26,6 @@ from dpviz.training.engine.per_example import CHUNK_SIZE, GradientRecord, PerExa
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
-from dpviz.training.words import refusal
 
 DIGITS = DATA_SETS["mnist-10k"]
 BATCH_SIZE = 64
@@ -50,8 +49,6 @@ def measure(
     training_step: int = 100,
     examples: int = 2_000,
     seed: int = 0,
-    batch_size: int = BATCH_SIZE,
-    learning_rate: float = LEARNING_RATE,
 ) -> GradientSample:
     """Per-example gradients of a small network at one moment of its training.
 
@@ -64,17 +61,14 @@ def measure(
         examples: How many different training digits to measure, even, drawn uniformly: consecutive ones make up
             the examples / 2 disjoint pairs.
         seed: Decides the start of the network, the batches and the digits.
-        batch_size: Digits in a training batch.
-        learning_rate: Step size of the training.
 
     Returns:
         All norms, and norms and distances of the disjoint pairs. No noise was added: the numbers tell about the digits.
 
     Raises:
-        ValueError: for an unknown model, a step that is not whole or beyond `LAST_STEP`, more examples than digits,
-            or a training that diverged.
+        ValueError: for an unknown model, a step that is not whole or beyond `LAST_STEP`, or more examples than digits.
     """
-    training = Training.checked(model, training_step, seed, batch_size, learning_rate)
+    training = Training.checked(model, training_step, seed)
     count = _whole("examples", examples, 4, DIGITS.examples)
     if count % 2:
         raise ValueError(f"Expected examples={examples} to be even, to make up pairs.")
@@ -87,19 +81,13 @@ class Training(NamedTuple):
     model: str
     step: int
     seed: int
-    batch_size: int = BATCH_SIZE
-    learning_rate: float = LEARNING_RATE
 
     @classmethod
-    def checked(
-        cls, model: str, step: int, seed: int, batch_size: int = BATCH_SIZE, learning_rate: float = LEARNING_RATE
-    ) -> Self:
+    def checked(cls, model: str, step: int, seed: int) -> Self:
         return cls(
             _validate.choice("model", model, tuple(SMALL)),
             _whole("training_step", step, 0, LAST_STEP),
             _whole("seed", seed, 0, 2**63 - 1),
-            _whole("batch_size", batch_size, 1, DIGITS.examples),
-            _validate.number(learning_rate=learning_rate),
         )
 
 
@@ -114,12 +102,10 @@ def _measured(training: Training, examples: int) -> GradientSample:
             records = [record for _, record in chunks(PerExample(network), x, y, CHUNK_SIZE)]
     norms = torch.cat([record.norms.double() for record in records]).numpy()
     distances = torch.cat([record.neighbours_apart() for record in records]).numpy()
-    if not (np.isfinite(norms).all() and np.isfinite(distances).all()):
-        raise refusal("measured_diverged", training=training)
-    model, step, seed, batch_size, learning_rate = training
+    model, step, seed = training
     description = (
         f"Gradients of {SMALL[model].title} ({DIGITS.parameters[model]:,} parameters) on handwritten digits after "
-        f"{step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
+        f"{step:,} plain training steps (SGD, batch {BATCH_SIZE}, step size {LEARNING_RATE:g}, seed {seed}): "
         f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, included subset, in {examples // 2:,} "
         "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
     )
@@ -156,11 +142,11 @@ def _parameters_at(training: Training) -> Tensor:
     for step in range(start, training.step):
         # Each step draws from a generator of its own, so that training resumed at a step goes on as it would have.
         draw = np.random.default_rng([_BATCHES, training.seed, step])
-        batch = torch.from_numpy(draw.choice(len(data.train_y), training.batch_size, replace=False))
+        batch = torch.from_numpy(draw.choice(len(data.train_y), BATCH_SIZE, replace=False))
         loss = F.cross_entropy(network(data.train_x[batch]), data.train_y[batch])
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
-            torch._foreach_add_(parameters, gradients, alpha=-training.learning_rate)
+            torch._foreach_add_(parameters, gradients, alpha=-LEARNING_RATE)
         advance()
     return nn.utils.parameters_to_vector(network.parameters()).detach()
 

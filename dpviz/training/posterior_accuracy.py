@@ -11,9 +11,8 @@ from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.langevin.step_sizes import langevin_step_size
 from dpviz.training.data import DATA_SETS
-from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.per_example import Clipped, PerExample
 from dpviz.training.methods import METHODS
-from dpviz.training.methods.base import Gradient
 from dpviz.training.posterior_sample import SHORTER, LogisticPosterior, signed, unit_rows, with_one
 from dpviz.training.progress import advance, task
 from dpviz.training.sampling import Batches
@@ -32,12 +31,13 @@ class LogisticEngine:
     def __init__(self, parameters: Tensor) -> None:
         self.parameters = parameters
 
-    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None, real: None = None) -> Gradient:
+    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None, real: None = None) -> Clipped:
         """Σ g_i min(1, C/‖g_i‖) with g_i = −σ(−v_i·θ) v_i."""
         against = -(x @ self.parameters)
         wrong, lengths = against.sigmoid(), x.norm(dim=1)
-        weights = (SHORTER * max_grad_norm / lengths).minimum(wrong)
-        return Gradient(-(weights @ x), against.logaddexp(against.new_zeros(())), wrong * lengths, None)
+        weights, norms = (SHORTER * max_grad_norm / lengths).minimum(wrong), wrong * lengths
+        losses = against.logaddexp(against.new_zeros(()))
+        return Clipped(-(weights @ x), norms, norms.double(), losses, None, max_grad_norm)
 
 
 class SignedRows(NamedTuple):

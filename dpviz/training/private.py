@@ -192,11 +192,10 @@ class PrivateTraining(Iterator[Step]):
         self._first = self._data.at(range(1))
         random = randomness(plan.seed, secure=seed is None, device=self.device)
         self._sampler, self.noise_source = SAMPLERS[sampler](random.batches, self.examples), random.description
-        image_views = None if views == 1 else Views(views, random.views, flips=flips)
+        shape = self._first[0].shape[1:]
+        image_views = None if views == 1 else Views(views, random.views, shape, flips=flips)
         engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
         engine.check(*self._first)
-        if image_views is not None:
-            image_views(self._first[0][:0])  # refuses what is no image
         self._method = _OwnOptimiser(engine, self.settings, examples=self.examples, noise=random.noise)
         self._method.binding = self._binding
         self._state = self._method.init(like.detach().new_zeros(0))
@@ -224,10 +223,10 @@ class PrivateTraining(Iterator[Step]):
         self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
-        expected, rate, whole = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
+        drawn = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
         chosen = self._sampler.draw(self.settings.batch_size)
         x, y, real = self._rows(chosen)
-        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, expected, rate, real, whole))
+        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *drawn, real))
         if not chosen.size or info.norms is None:
             return Step(self.done, 0, math.nan, math.nan, self)
         clipped = (info.norms > self.settings.max_grad_norm).double().mean()

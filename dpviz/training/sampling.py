@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism
 from dpviz.training.samplers import Poisson, TrainingSampler, steps_of
 
 # Cross-entropy gives examples with this label no loss and no gradient.
@@ -29,34 +29,27 @@ class Batch(NamedTuple):
         y: Labels, (b,) int64; `IGNORED` beyond `size`.
         size: How many examples are real; may be 0.
         expected: Expected size, by which sums are divided.
-        sample_rate: q that a Poisson batch was drawn with; of others expected ÷ N.
+        unit_noise: What one step of its account is where σ = 1.
         real: Where persons were drawn, which of a person's K places hold a row, (b, K): x and y are (b, K, …) then.
-        whole: Of a batch that another sampler drew: what one step of its account is, whatever the noise.
     """
 
     x: Tensor
     y: Tensor
     size: int
     expected: float
-    sample_rate: float
+    unit_noise: Mechanism
     real: Tensor | None = None
-    whole: Mechanism | None = None
 
     def mechanism(self, noise_multiplier: float) -> Mechanism:
         """What a step with this noise releases, or is one of the steps of (`samplers.steps_of`)."""
-        if self.whole is None:
-            return SampledGaussian(noise_multiplier, self.sample_rate)
-        changed: Mechanism = replace(self.whole, noise_multiplier=noise_multiplier)  # type: ignore[type-var]
+        changed: Mechanism = replace(self.unit_noise, noise_multiplier=noise_multiplier)  # type: ignore[type-var]
         return changed
 
 
-def drawn_by(sampler: type[TrainingSampler], examples: int, batch_size: int) -> tuple[float, float, Mechanism | None]:
-    """`expected`, `sample_rate` and `whole` of a batch."""
-    if sampler is Poisson:
-        return float(batch_size), batch_size / examples, None
+def drawn_by(sampler: type[TrainingSampler], examples: int, batch_size: int) -> tuple[float, Mechanism]:
+    """`expected` and `unit_noise` of a batch."""
     mechanism = sampler.mechanism(1.0, examples=examples, batch_size=batch_size)
-    expected = examples / steps_of(mechanism) if steps_of(mechanism) > 1 else float(batch_size)
-    return expected, expected / examples, mechanism
+    return examples / steps_of(mechanism) if steps_of(mechanism) > 1 else float(batch_size), mechanism
 
 
 class Persons:
@@ -112,13 +105,13 @@ class Batches:
 
     def draw(self, batch_size: int) -> Batch:
         """A batch of `batch_size` expected examples or persons."""
-        expected, rate, whole = drawn_by(type(self._sampler), self._units, batch_size)
+        drawn = drawn_by(type(self._sampler), self._units, batch_size)
         chosen = self._sampler.draw(batch_size)
         if not self._pad:
             index, real = torch.from_numpy(chosen), None
             if self._places is not None:
                 index, real = (part[index] for part in self._places)
-            return Batch(self.x[index], self.y[index], chosen.size, expected, rate, real, whole)
+            return Batch(self.x[index], self.y[index], chosen.size, *drawn, real)
         capacity = padded_size(batch_size, self._units, chosen.size)
         padded = torch.zeros(capacity, dtype=torch.int64, pin_memory=self.x.is_cuda)
         padded[: chosen.size] = torch.from_numpy(chosen)
@@ -126,9 +119,9 @@ class Batches:
         joined = torch.arange(capacity, device=self.x.device) < chosen.size
         if self._places is None:
             y = torch.where(joined, self.y[index], IGNORED)
-            return Batch(self.x[index], y, chosen.size, expected, rate, None, whole)
+            return Batch(self.x[index], y, chosen.size, *drawn)
         index, real = (part[index] for part in self._places)
-        return Batch(self.x[index], self.y[index], chosen.size, expected, rate, real & joined[:, None], whole)
+        return Batch(self.x[index], self.y[index], chosen.size, *drawn, real & joined[:, None])
 
 
 def padded_size(batch_size: int, examples: int, size: int) -> int:

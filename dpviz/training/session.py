@@ -14,7 +14,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.data.catalogue import TrainingData
-from dpviz.training.data.views import views_of
+from dpviz.training.data.views import Views
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
@@ -85,7 +85,8 @@ class Session:
         self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
         self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
         self._part = (self._x[:_PART], self._y[:_PART])
-        views = views_of(settings.views, data, random.views)
+        several = settings.views > 1
+        views = Views(settings.views, random.views, data.shape, flips=data.flips) if several else None
         # On an accelerator batches come in fixed sizes.
         fixed = settings.private and self.device.type == "cpu"
         self.engine = PerExample(

@@ -39,8 +39,8 @@ def stored_parameters(path: str | Path) -> dict[str, Any]:
     return dict(content)
 
 
-def start_parameters(path: str | Path, model: str, wanted: int) -> torch.Tensor:
-    """The parameters (p,) that a run left, for a network of this model with p = `wanted`.
+def start_parameters(path: str | Path, model: str, wanted: int, *, data: str | None = None) -> torch.Tensor:
+    """The parameters (p,) that a run left, for a network of this model with p = `wanted`, trained on `data` if named.
 
     Raises:
         ValueError: if they are of another network.
@@ -49,6 +49,8 @@ def start_parameters(path: str | Path, model: str, wanted: int) -> torch.Tensor:
     parameters: torch.Tensor = content["parameters"]
     if content.get("model") != model:
         raise refusal("weights_of_model", path=path, model=model, other=content.get("model"))
+    if data is not None and content.get("data") != data:
+        raise refusal("weights_of_data", path=path, data=data, other=content.get("data"))
     if parameters.numel() != wanted:
         raise refusal("weights_of_size", path=path, wanted=wanted, number=parameters.numel())
     return parameters

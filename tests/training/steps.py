@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training import PrivateTraining
 from dpviz.training.engine.per_example import PerExample, clip_factors
 from dpviz.training.engine.vectors import flatten_parameters
@@ -59,7 +60,7 @@ def make_examples():
 def make_batch(size=24, seed=1):
     draw = torch.Generator().manual_seed(seed)
     x, y = torch.randn(size, 6, generator=draw), torch.randint(0, 3, (size,), generator=draw)
-    return Batch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
+    return Batch(x, y, size, float(EXPECTED), SampledGaussian(1.0, EXPECTED / EXAMPLES))
 
 
 def gradients_by_hand(network, x, y, loss=F.cross_entropy):

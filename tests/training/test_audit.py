@@ -9,6 +9,7 @@ gives.
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
-from dpviz.training.methods.base import Gradient
 from dpviz.training.methods.dpvi import Dpvi
 from dpviz.training.networks.variational import Variational
 from dpviz.training.sampling import Batches, loss_per_example
@@ -53,15 +53,15 @@ class ClipTwice(DpSgd):
     """Clips at 2C and says C."""
 
     def clipped_sum(self, batch):
-        found = self.engine.clipped(batch.x, batch.y, max_grad_norm=2.0 * BOUND)
-        return Gradient(found.total, found.losses, found.norms, None)
+        return self.engine.clipped(batch.x, batch.y, max_grad_norm=2.0 * BOUND)
 
 
 class LowRate(DpSgd):
     """Draws twice as many examples as it says."""
 
     def step(self, state, batch):
-        return super().step(state, batch._replace(sample_rate=batch.sample_rate / 2))
+        half = replace(batch.unit_noise, sample_rate=batch.unit_noise.sample_rate / 2)
+        return super().step(state, batch._replace(unit_noise=half))
 
 
 class MeansOnly(Dpvi):

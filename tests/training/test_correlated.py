@@ -48,7 +48,7 @@ def batches():
     """Batches whose examples have no gradient that counts, as `InOrder` says that they are."""
     batch = make_batch(size=1)
     whole = InOrder.mechanism(1.0, examples=EXAMPLES, batch_size=EXPECTED)
-    return batch._replace(x=torch.full_like(batch.x, torch.nan), whole=whole)
+    return batch._replace(x=torch.full_like(batch.x, torch.nan), unit_noise=whole)
 
 
 def added(seed, network=None, **changed):

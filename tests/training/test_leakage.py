@@ -104,8 +104,8 @@ def test_weights_of_something_else(tmp_path: Path) -> None:
     stored = torch.load(path, weights_only=True)
     torch.save(stored | {"parameters": stored["parameters"][:-1]}, tmp_path / "short.pt")
     for changed, name, words in (
-        ({"model": "logistic"}, "weights.pt", "model='logistic', found 'mlp'"),
-        ({}, "short.pt", "parameters, found"),
+        ({"model": "logistic"}, "weights.pt", "model 'logistic', found 'mlp'"),
+        ({}, "short.pt", "parameters of this model, found"),
     ):
         with pytest.raises(ValueError, match=words):
             leakage_of_run(SMALL.with_(**changed), weights=tmp_path / name, examples=8)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts.claims import assumptions
 from dpviz.training.data.catalogue import load
@@ -110,7 +111,7 @@ def test_whole_persons_are_drawn_each_with_the_same_probability(pad):
     for _ in range(draws):
         batch = batches.draw(15)
         drawn = batch.y[batch.real].numpy()
-        assert batch.sample_rate == 15 / len(persons)
+        assert batch.unit_noise == SampledGaussian(1.0, 15 / len(persons))
         assert len(set(drawn.tolist())) == len(drawn)
         owners = set(OWNERS[drawn].tolist())
         assert len(owners) == batch.size

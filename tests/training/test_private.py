@@ -19,6 +19,7 @@ from torch.utils.data import (
 )
 
 import dpviz
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training import PrivateTraining
 from dpviz.training.data.views import Views
 from dpviz.training.engine.per_example import clip_factors
@@ -49,7 +50,7 @@ def test_steps_by_hand(kind, bound, size):
     random, (x, y), sizes = randomness(7, secure=False, device=torch.device("cpu")), own_data(), []
     for number, step in enumerate(found, start=1):
         chosen = poisson_indices(random.batches, N, size / N)
-        batch = Batch(x[chosen], y[chosen], chosen.size, float(size), size / N)
+        batch = Batch(x[chosen], y[chosen], chosen.size, float(size), SampledGaussian(1.0, size / N))
         total = clipped_by_hand(reference, batch, bound) if chosen.size else torch.zeros(53)
         noise = torch.empty_like(total).normal_(0.0, 1.5 * bound, generator=random.noise)
         parts = ((total + noise) / size).split([p.numel() for p in reference.parameters()])
@@ -75,7 +76,7 @@ def test_views_are_drawn_from_the_training_s_own_stream_and_their_mean_is_clippe
         max_grad_norm=0.5, views=3, flips=True, seed=7,
     )  # fmt: skip
     random = randomness(7, secure=False, device=torch.device("cpu"))
-    views = Views(3, random.views, flips=True)
+    views = Views(3, random.views, x.shape[1:], flips=True)
     for _ in found:
         chosen = poisson_indices(random.batches, 8, 1.0)
         shown = views(x[chosen]).flatten(1).unflatten(0, (8, 3))

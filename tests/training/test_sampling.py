@@ -3,6 +3,7 @@ import pytest
 import torch
 from scipy import stats
 
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.samplers import poisson_indices
 from dpviz.training.sampling import IGNORED, Batches, loss_per_example, padded_size
@@ -63,7 +64,7 @@ def test_batches_are_as_likely_as_the_rate_they_report():
         batches = Batches(x[:, :, :1, :1], y, np.random.default_rng(6), pad=pad)
         drawn = [batches.draw(90) for _ in range(400)]
         mean = np.mean([batch.size for batch in drawn])
-        assert {batch.sample_rate for batch in drawn} == {0.3}
+        assert {batch.unit_noise for batch in drawn} == {SampledGaussian(1.0, 0.3)}
         assert abs(mean - 90.0) < 5 * np.sqrt(300 * 0.3 * 0.7 / 400)
 
 

@@ -12,12 +12,14 @@ from dpviz.training.settings import RunSettings
 from tests.training.small import Applied
 from tests.training.steps import gradients_by_hand
 
+SHAPE = (3, 12, 12)
+
 
 def random(seed=0):
     return np.random.default_rng(seed)
 
 
-def images(size, shape=(3, 12, 12), classes=3, seed=1):
+def images(size, shape=SHAPE, classes=3, seed=1):
     draw = torch.Generator().manual_seed(seed)
     return torch.randn(size, *shape, generator=draw), torch.randint(0, classes, (size,), generator=draw)
 
@@ -33,7 +35,7 @@ def windows(image, *, flips):
 @pytest.mark.parametrize("flips", [False, True])
 def test_each_view_is_the_image_shifted_and_all_shifts_occur(flips):
     x, _ = images(2)
-    views = Views(2000, random(), flips=flips)(x)
+    views = Views(2000, random(), SHAPE, flips=flips)(x)
     assert views.shape == (4000, 3, 12, 12)
     for image, of_image in zip(x, views.split(2000), strict=True):
         allowed = windows(image, flips=flips).flatten(1)
@@ -49,7 +51,7 @@ def test_an_example_s_views_are_drawn_whatever_the_other_examples_are():
     x, _ = images(5)
     other = x.clone()
     other[[0, 1, 3, 4]] = 7.0
-    ours, theirs = (Views(4, random(), flips=True)(batch)[8:12] for batch in (x, other))
+    ours, theirs = (Views(4, random(), SHAPE, flips=True)(batch)[8:12] for batch in (x, other))
     assert torch.equal(ours, theirs)
 
 
@@ -97,7 +99,7 @@ def by_hand(network, views, y, bound):
 def test_the_mean_over_views_is_what_is_clipped(name, chunk_size):
     torch.manual_seed(3)
     network, (x, y) = NETWORKS[name](), images(7)
-    kept = Kept(Views(3, random(), flips=True))
+    kept = Kept(Views(3, random(), SHAPE, flips=True))
     engine = PerExample(network, chunk_size=chunk_size, views=kept)
     for bound in (1e6, 0.2):
         kept.seen.clear()
@@ -113,7 +115,9 @@ def test_the_mean_over_views_is_what_is_clipped(name, chunk_size):
 def test_a_view_that_is_not_finite_takes_out_its_example_alone():
     x, y = images(4)
     x[2, 0, 0, 0] = torch.inf
-    found = PerExample(NETWORKS["mlp"](), views=Views(40, random(), flips=False)).clipped(x, y, max_grad_norm=1.0)
+    found = PerExample(NETWORKS["mlp"](), views=Views(40, random(), SHAPE, flips=False)).clipped(
+        x, y, max_grad_norm=1.0
+    )
     assert torch.isfinite(found.norms).tolist() == [True, True, False, True]
     assert torch.isfinite(found.total).all()
     assert found.lengths[2] == torch.inf
@@ -125,7 +129,9 @@ def test_padding_and_empty_batches():
     torch.manual_seed(0)
     network = NETWORKS["mlp"]()
     found = [
-        PerExample(network, loss_per_example, views=Views(3, random(), flips=True)).clipped(a, b, max_grad_norm=1.0)
+        PerExample(network, loss_per_example, views=Views(3, random(), SHAPE, flips=True)).clipped(
+            a, b, max_grad_norm=1.0
+        )
         for a, b in ((x, y), (x[:3], y[:3]), (x[:0], y[:0]))
     ]
     torch.testing.assert_close(found[0].total, found[1].total)

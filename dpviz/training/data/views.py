@@ -6,12 +6,13 @@ augmentation multiplicity). Each view is drawn on its own, whatever the other ex
 secret as the batches: who knew which draw went to which place of a batch would see more than one example move.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.models.base import image
 from dpviz.training.words import refusal
 
@@ -24,16 +25,20 @@ class Views:
     Args:
         count: K.
         random: Where the draws come from.
+        shape: Of an image, (c, h, w).
         flips: Whether half of them are mirrored, left for right.
+
+    Raises:
+        ValueError: if the examples are no images, or too small to be shifted.
     """
 
-    def __init__(self, count: int, random: np.random.Generator, *, flips: bool) -> None:
+    def __init__(self, count: int, random: np.random.Generator, shape: Sequence[int], *, flips: bool) -> None:
+        if not image(tuple(shape)) or min(shape[1:]) <= SHIFT:
+            raise refusal("views_of_shape", shape=tuple(shape), count=count, shift=SHIFT)
         self.count, self._random, self._flips = count, random, flips
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images (b, c, h, w) → their views (bK, c, h, w), one image's together; edges are filled by reflection."""
-        if x.ndim != 4 or min(x.shape[2:]) <= SHIFT:
-            raise refusal("views_of_shape", shape=tuple(x.shape[1:]), count=self.count, shift=SHIFT)
         sides, mirrors = 2 * SHIFT + 1, 2 if self._flips else 1
         # One number a view: the first images get theirs however many come after.
         drawn = torch.from_numpy(self._random.integers(0, mirrors * sides**2, x.shape[0] * self.count)).to(x.device)
@@ -43,16 +48,3 @@ class Views:
         shifted = windows[which, :, drawn // sides % sides, drawn % sides]
         mirrored = drawn >= sides**2
         return torch.where(mirrored[:, None, None, None], shifted.flip(-1), shifted) if self._flips else shifted
-
-
-def views_of(count: int, data: TrainingData, random: np.random.Generator) -> Views | None:
-    """The views that a run asks for; None for the examples as they are.
-
-    Raises:
-        ValueError: if the examples are no images, or too small to be shifted.
-    """
-    if count == 1:
-        return None
-    if not image(data.shape) or min(data.shape[1:]) <= SHIFT:
-        raise refusal("views_of_shape", shape=data.shape, count=count, shift=SHIFT)
-    return Views(count, random, flips=data.flips)

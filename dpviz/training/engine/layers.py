@@ -19,6 +19,8 @@ from dpviz.training.engine.products import Dense, Factored, Outer, Products, Row
 from dpviz.training.networks.variational import Variational
 
 Module = TypeVar("Module", bound=nn.Module)
+Kept = tuple[Tensor, ...]  # what a layer's forward pass leaves for its backward pass
+Gradients = tuple[Tensor | None, Products]  # towards the input, if wanted, and of each example
 
 # One number written to memory and read back costs about as much as this many multiplications in a matrix product.
 _MEMORY_COST = 10
@@ -89,13 +91,11 @@ class Layer(ABC, Generic[Module]):
         return sums
 
     @abstractmethod
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         """The module's output for `x`, and tensors that `backward` wants back. Runs without recording gradients."""
 
     @abstractmethod
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         """From the gradient towards the output: the one towards `x`, if wanted, and the per-example ones."""
 
 
@@ -113,7 +113,7 @@ def _gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
 class _Linear(Layer[nn.Linear]):
     """`nn.Linear` on inputs of shape (b, …, k): at one position or many (sequences)."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         weight, own, outputs = self.module.weight, cast("Tensor | None", self.module.bias), self.module.out_features
         if outputs >= NARROW or x.device.type != "cpu":
             return F.linear(x, weight, own), ()
@@ -121,9 +121,7 @@ class _Linear(Layer[nn.Linear]):
         bias = None if own is None else F.pad(own, (0, missing))
         return F.linear(x, F.pad(weight, (0, 0, 0, missing)), bias)[..., :outputs].contiguous(), ()
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         inputs = x.reshape(x.shape[0], -1, x.shape[-1])  # (b, t, k)
         outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])  # (b, t, o)
         return self._to_input(gradient) if wants_input else None, self._products(inputs, outputs)
@@ -150,12 +148,10 @@ class _Linear(Layer[nn.Linear]):
 class _Embedding(Layer[nn.Embedding]):
     """`nn.Embedding` on indices of shape (b, …)."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         return F.embedding(x, self.module.weight), ()
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         indices = x.reshape(x.shape[0], -1)
         outputs = gradient.reshape(x.shape[0], -1, self.module.embedding_dim)
         if self.module.padding_idx is not None:
@@ -169,13 +165,11 @@ class _Convolution(Layer[nn.Conv2d]):
     def stacked(self, ndim: int) -> bool:
         return ndim == 4
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         conv, x, weight = self.module, _laid_out(x), _laid_out(self.module.weight)
         return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         conv, to_input = self.module, None
         if wants_input:
             to_input = conv2d_input(  # type: ignore[no-untyped-call]
@@ -250,14 +244,12 @@ class _GroupNorm(Layer[nn.GroupNorm]):
     def _sizes(self, x: Tensor) -> tuple[int, int, int, int]:
         return x.shape[0], x.shape[1], math.prod(x.shape[2:]), self.module.num_groups
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         norm = self.module
         y, *moments = torch.native_group_norm(_dense(x), norm.weight, norm.bias, *self._sizes(x), norm.eps)
         return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, groups)
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         to_input, dense = None, _dense(x)
         if wants_input:
             alike = torch.empty_like(dense).copy_(gradient)  # in the layout of x
@@ -284,14 +276,12 @@ def _dense(x: Tensor) -> Tensor:
 class _LayerNorm(Layer[nn.LayerNorm]):
     """`nn.LayerNorm` on inputs of shape (b, …, *normalized_shape); its gradients are written out."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         norm = self.module
         y, *moments = torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
         return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, …, 1, …, 1)
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         norm, (mean, scale), to_input = self.module, kept, None
         if wants_input:
             to_input, _, _ = torch.ops.aten.native_layer_norm_backward(
@@ -325,7 +315,7 @@ class FunctionalLayer(Layer[nn.Module]):
         kernel = getattr(self.module, "kernel_size", None)
         return kernel is None or ndim == len(kernel) + 2
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         content = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         return vmap(lambda one: self._output(content, one))(x.contiguous()), ()
 
@@ -334,9 +324,7 @@ class FunctionalLayer(Layer[nn.Module]):
         answer: Tensor = functional_call(_Bare(self.module), inner, (one.unsqueeze(0),))
         return answer.squeeze(0)
 
-    def backward(
-        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
-    ) -> tuple[Tensor | None, Products]:
+    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         trained = {name: p.detach() for name, p in self.module.named_parameters() if p.requires_grad}
         fixed = {name: p.detach() for name, p in self.module.named_parameters() if not p.requires_grad}
         fixed |= dict(self.module.named_buffers())

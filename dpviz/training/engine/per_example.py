@@ -13,7 +13,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -176,7 +175,7 @@ class Clipped(NamedTuple):
     Attributes:
         total: Σ_i clipped g_i as one vector (p,), in the order of the engine's parameters; the caller's to write into.
             In double precision for more than `rounding.MOST_ROWS` examples, to be rounded after the noise.
-        norms, lengths, losses, outputs: As in `GradientRecord`.
+        norms, lengths, losses: As in `GradientRecord`.
         distances: By how much the sum changes at most when one of a pair takes the other's place, float64: distances
             of clipped gradients with what rounding may add; None if none were asked for.
         max_grad_norm: C.
@@ -186,7 +185,6 @@ class Clipped(NamedTuple):
     norms: Tensor
     lengths: Tensor
     losses: Tensor
-    outputs: Tensor
     distances: Tensor | None
     max_grad_norm: float
 
@@ -313,7 +311,7 @@ class PerExample:
             real: Where a person counts as one example, whose gradient is the sum over their rows: which of K places
                 hold a row, (b, K); x and y are then (b, K, …), and no place holds another person's. Not with views.
         """
-        bound, dtype = _checked_norm(max_grad_norm), self.parameters[0].dtype
+        bound, dtype = _validate.number(max_grad_norm=max_grad_norm), self.parameters[0].dtype
         left = 2 * _validate.whole(0, pairs=pairs or 0)
         if left > len(x):
             raise refusal("pairs", pairs=pairs, most=len(x) // 2, examples=len(x))
@@ -334,7 +332,7 @@ class PerExample:
         seen = GradientRecord(self.parameters, kept)
         total = blocks.take(len(seen.norms))
         distances = None if pairs is None else torch.cat(apart)
-        return Clipped(total, seen.norms, seen.lengths, seen.losses, seen.outputs, distances, bound)
+        return Clipped(total, seen.norms, seen.lengths, seen.losses, distances, bound)
 
     def _step(self, rows: int, *, even: bool) -> int:
         """Size of the chunks that a batch is cut into; the last may be smaller. Each example takes so many `rows`.
@@ -410,8 +408,3 @@ def _filled(tensor: Tensor, rows: int) -> Tensor:
     """`tensor` (b, …) with its first row again after the last one, up to so many."""
     missing = rows - len(tensor)
     return torch.cat((tensor, tensor[:1].expand(missing, *tensor.shape[1:]))) if missing else tensor
-
-
-@lru_cache(maxsize=64)
-def _checked_norm(max_grad_norm: float) -> float:
-    return _validate.number(max_grad_norm=max_grad_norm)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from dpviz.training.engine.per_example import PerExample
+    from dpviz.training.engine.per_example import Clipped, PerExample
     from dpviz.training.sampling import Batch
     from dpviz.training.values import RunValues
 
@@ -66,15 +66,6 @@ class State(NamedTuple):
     step: int
     noise_multiplier: float
     earlier: tuple[Tensor, ...] = ()
-
-
-class Gradient(NamedTuple):
-    """The clipped sum of a batch and what was seen on the way."""
-
-    total: Tensor  # (p,)
-    losses: Tensor
-    norms: Tensor
-    distances: Tensor | None
 
 
 class Method(ABC):
@@ -166,22 +157,21 @@ class Method(ABC):
         """What a run leaves behind: "parameters" of the model's own network, and what else is known of them."""
         return {"parameters": parameters}
 
-    def clipped_sum(self, batch: Batch) -> Gradient:
+    def clipped_sum(self, batch: Batch) -> Clipped:
         """Σ clipped g_i: one example, or one person with all their rows, changes it by at most C."""
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None
         clipped = self.engine.clipped(
             batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs, real=batch.real
         )
-        distances = clipped.distances
         if self.measured and batch.size:
-            distances = clipped.changes[: min(self.measured, batch.size)]
-        return Gradient(clipped.total, clipped.losses, clipped.norms, distances)
+            clipped = clipped._replace(distances=clipped.changes[: min(self.measured, batch.size)])
+        return clipped
 
     def report(
         self,
         batch: Batch,
-        clipped: Gradient,
+        clipped: Clipped,
         noise: Tensor,
         *,
         sigma: float,
