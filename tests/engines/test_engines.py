@@ -106,6 +106,26 @@ def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) 
     tab.wait_idle()
 
 
+def test_terms_are_marked_the_rail_s_icons_are_whole_and_the_door_names_the_notes(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/noise")
+    marked = "const style = getComputedStyle(document.querySelector(arguments[0])); "
+    for term in (".dpviz-headline dfn", ".dpviz-number label"):
+        drawn = tab.script(f"{marked} return [style.textDecorationLine, style.textDecorationStyle]", term)
+        assert drawn == ["underline", "dotted"]
+    door = ".st-key-dpviz-doors [role=radiogroup] > button:nth-child(2)"
+    said = tab.script("return getComputedStyle(document.querySelector(arguments[0]), '::after').content", door)
+    assert said == '"\u00a0· a note"'
+    tab.resize(844, 390)
+    try:
+        tab.open(f"{app_url}/noise")
+        rail = "const rail = document.querySelector('[data-testid=stSidebarContent]'); "
+        icon = "rail.querySelector('[data-testid=stSidebarNavLink] [data-testid=stIconMaterial]')"
+        beyond = f"{icon}.getBoundingClientRect().right - rail.getBoundingClientRect().left - rail.clientWidth"
+        assert tab.script(f"{rail} return {beyond}") <= 0
+    finally:
+        tab.resize(1280, 800)
+
+
 def test_a_click_selects_a_field_and_the_next_one_places_the_caret(tab: Browser, app_url: str) -> None:
     tab.open(f"{app_url}/compose?curves=moments&sigma=4")
     box = tab.box(text("sigma"))

@@ -126,9 +126,14 @@ class Browser:
     def __init__(self, send: Callable[[str, dict[str, Any]], Any], options: dict[str, Any]) -> None:
         self._send = send
         self._send("new session", {"capabilities": {"alwaysMatch": {"pageLoadStrategy": "none", **options}}})
-        self._send("window", {"x": 0, "y": 0, "width": 1280, "height": 900})
-        width, height = self.script("return [innerWidth, innerHeight]")
-        self._send("window", {"x": 0, "y": 0, "width": 2 * 1280 - width, "height": 900 + 800 - height})
+        self.resize(1280, 800)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the window's inside this size, in pixels."""
+        self._send("window", {"x": 0, "y": 0, "width": width, "height": height + 100})
+        self.wait("Math.abs(innerHeight - arguments[0]) < 150", height + 50)  # it takes a moment
+        inside, high = self.script("return [innerWidth, innerHeight]")
+        self._send("window", {"x": 0, "y": 0, "width": 2 * width - inside, "height": 2 * height + 100 - high})
 
     def script(self, body: str, *arguments: Any) -> Any:
         """What a function with this body returns."""
