@@ -16,9 +16,7 @@ from dpviz._remember import MEMORY, remembered
 from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.store import jsontext
@@ -32,6 +30,7 @@ from dpviz.training.accounts.claims import (
     RELEASED_NOTHING,
     WITHOUT_NOISE,
     claim_at,
+    claim_of_plan,
     conditions,
     epsilon_before,
     everything_planned,
@@ -39,7 +38,6 @@ from dpviz.training.accounts.claims import (
     planned_claim,
     was_planned,
 )
-from dpviz.training.accounts.live import renyi_accountant
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import units_of
 from dpviz.training.samplers import read, steps_of, stored
@@ -242,25 +240,7 @@ def _started(events: Sequence[Event]) -> dict[str, Any]:
 def _of_all_attempts(earlier: Sequence[Charge], settings: RunSettings, examples: int) -> Claim:
     """Everything that the earlier attempts told of and all that this one may do, after what led to its start."""
     runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))
-    accountant: str = Renyi.name
-    lower = None
-    if len(runs) <= MOST_DIFFERENT:
-        interval = tight_epsilon_of_events(runs, settings.delta)
-        epsilon, lower, accountant = float(interval.upper), float(interval.lower), Tight.name
-    else:
-        epsilon = float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon)
-    if not math.isfinite(epsilon):
-        return Claim.nothing("no accountant bounds all attempts together", settings.delta)
-    return Claim(
-        epsilon=epsilon,
-        delta=settings.delta,
-        accountant=accountant,
-        covers="plan",
-        lower=lower,
-        steps=settings.last_step,
-        conditions=conditions(settings, examples),
-        unit=settings.unit,
-    )
+    return claim_of_plan(runs, settings, examples, settings.last_step)
 
 
 def last_reading(view: RunView, accountant: str) -> float:

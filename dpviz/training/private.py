@@ -223,10 +223,10 @@ class PrivateTraining(Iterator[Step]):
         self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
-        drawn = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
+        facts = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
         chosen = self._sampler.draw(self.settings.batch_size)
         x, y, real = self._rows(chosen)
-        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *drawn, real))
+        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *facts, real))
         if not chosen.size or info.norms is None:
             return Step(self.done, 0, math.nan, math.nan, self)
         clipped = (info.norms > self.settings.max_grad_norm).double().mean()

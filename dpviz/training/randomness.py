@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from dpviz.training.words import words
+
 
 class Randomness(NamedTuple):
     """Generators of one run, drawn independently.
@@ -31,14 +33,10 @@ def randomness(seed: int, *, secure: bool, device: torch.device) -> Randomness:
     if secure:
         batches = np.random.SeedSequence(secrets.randbits(256))
         noise_seed = secrets.randbits(63)
-        words = (
-            "batches and noise from a seed of the system's cryptographic source, not kept (the generators that it "
-            "starts are PCG64 and PyTorch's, which are not cryptographic themselves)"
-        )
     else:
         noise_seed = int(noise.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        words = f"seed {seed}: anyone who knows it can replay the noise, which then protects nobody"
     views = np.random.default_rng(batches.spawn(1)[0])
     generator = torch.Generator(device=device)
     generator.manual_seed(noise_seed)
-    return Randomness(int(start.generate_state(1)[0]), np.random.default_rng(batches), views, generator, words)
+    source = words("noise", "secret" if secure else "seeded", seed=seed)
+    return Randomness(int(start.generate_state(1)[0]), np.random.default_rng(batches), views, generator, source)

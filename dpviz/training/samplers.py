@@ -30,6 +30,7 @@ from dpviz.mechanisms import (
     SampledGaussian,
     Shuffled,
 )
+from dpviz.training.words import refusal, words
 
 Index = npt.NDArray[np.int64]
 
@@ -61,10 +62,7 @@ def correlated(mechanism: Mechanism, step: int, *, decay: float, band: int) -> M
     if decay == 0.0 and band == 1:
         return mechanism
     if not isinstance(mechanism, CorrelatedEpoch):
-        raise ValueError(
-            f"Expected sampler={InOrder.key!r} with correlated noise, found {mechanism.text}: "
-            "an example's batches must lie whole epochs apart."
-        )
+        raise refusal("correlated_batches", sampler=InOrder.key, mechanism=mechanism)
     if band > 1:
         return BandedNoise(mechanism.noise_multiplier, band, mechanism.batches, 1)
     return replace(mechanism, decay=decay, epochs=(step - 1) // mechanism.batches + 1)
@@ -99,7 +97,7 @@ def poisson_indices(random: np.random.Generator, examples: int, sample_rate: flo
 class TrainingSampler(ABC):
     """Draws the batches of one run.
 
-    Class attributes say what pages and accounts ask before it:
+    Class attributes say what pages and accounts ask before it; label, words and assumption stand in `words.toml`:
         key, label, words: Its name in settings; on pages; a sentence for the form.
         kind: What its account counts.
         assumption: What a claim rests on, to follow "…;".
@@ -114,6 +112,10 @@ class TrainingSampler(ABC):
     words: ClassVar[str]
     kind: ClassVar[type[Mechanism]]
     assumption: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        for name in ("label", "words", "assumption") if "key" in vars(cls) else ():
+            setattr(cls, name, words("samplers", f"{cls.key} {name}"))
 
     def __init__(self, random: np.random.Generator, examples: int) -> None:
         self._random, self._examples = random, examples
@@ -135,10 +137,7 @@ class TrainingSampler(ABC):
 class Poisson(TrainingSampler):
     """Every example joins independently with probability q."""
 
-    key, label = "poisson", "Poisson"
-    words = "Poisson: each one joins each step with probability q = batch ÷ N, independently."
-    kind = SampledGaussian
-    assumption = "Poisson batches"
+    key, kind = "poisson", SampledGaussian
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> SampledGaussian:
@@ -168,10 +167,7 @@ class _Epochs(TrainingSampler):
 class Allocation(_Epochs):
     """Every epoch each example joins one of its batches, drawn uniformly and independently."""
 
-    key, label = "allocation", "random allocation"
-    words = "Random allocation: in every epoch each one joins one batch, drawn uniformly and independently."
-    kind = RandomAllocation
-    assumption = "each joins one random batch an epoch, independently"
+    key, kind = "allocation", RandomAllocation
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> RandomAllocation:
@@ -186,23 +182,14 @@ class Allocation(_Epochs):
 class Shuffles(_Epochs):
     """Every epoch all examples in random order, cut into batches of one size."""
 
-    key, label = "shuffled", "shuffled"
-    words = (
-        "Shuffled: every epoch goes through all of them in a new random order; ε is what is proven, far above what "
-        "known attacks show."
-    )
-    kind = Shuffled
-    assumption = "batches of one size, from a new secret order in every epoch"
+    key, kind = "shuffled", Shuffled
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> Shuffled:
         batches = steps_per_epoch(examples, batch_size)
         if examples % batches:
             fitting = next(size for size in range(batch_size, 0, -1) if examples % size == 0)
-            raise ValueError(
-                f"Expected batch_size={batch_size} to cut {examples:,} into batches of one size, which the account of "
-                f"a shuffled pass needs: try {fitting:,}, or sampler='allocation'."
-            )
+            raise refusal("shuffled_batches", batch_size=batch_size, examples=examples, fitting=fitting)
         return Shuffled(noise_multiplier, batches)
 
     def _dealt(self, batches: int) -> list[Index]:
@@ -212,10 +199,7 @@ class Shuffles(_Epochs):
 class FixedBatches(TrainingSampler):
     """Every batch is a uniform set of exactly so many examples, independently of the others."""
 
-    key, label = "fixed", "fixed size"
-    words = "Fixed size: each step takes a random set of exactly that many, without replacement."
-    kind = FixedSize
-    assumption = "batches of a fixed size, drawn without replacement"
+    key, kind = "fixed", FixedSize
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> FixedSize:
@@ -228,13 +212,7 @@ class FixedBatches(TrainingSampler):
 class InOrder(_Epochs):
     """The same batches in the same order in every epoch: example i is in batch i modulo their number."""
 
-    key, label = "order", "fixed order"
-    words = (
-        "Fixed order: the same batches in every epoch, which everybody knows; ε gains nothing from sampling, but noise "
-        "may be correlated."
-    )
-    kind = CorrelatedEpoch
-    assumption = "the same batches in every epoch, in file order"
+    key, kind = "order", CorrelatedEpoch
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> CorrelatedEpoch:

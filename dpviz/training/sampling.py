@@ -105,13 +105,13 @@ class Batches:
 
     def draw(self, batch_size: int) -> Batch:
         """A batch of `batch_size` expected examples or persons."""
-        drawn = drawn_by(type(self._sampler), self._units, batch_size)
+        facts = drawn_by(type(self._sampler), self._units, batch_size)
         chosen = self._sampler.draw(batch_size)
         if not self._pad:
             index, real = torch.from_numpy(chosen), None
             if self._places is not None:
                 index, real = (part[index] for part in self._places)
-            return Batch(self.x[index], self.y[index], chosen.size, *drawn, real)
+            return Batch(self.x[index], self.y[index], chosen.size, *facts, real)
         capacity = padded_size(batch_size, self._units, chosen.size)
         padded = torch.zeros(capacity, dtype=torch.int64, pin_memory=self.x.is_cuda)
         padded[: chosen.size] = torch.from_numpy(chosen)
@@ -119,9 +119,9 @@ class Batches:
         joined = torch.arange(capacity, device=self.x.device) < chosen.size
         if self._places is None:
             y = torch.where(joined, self.y[index], IGNORED)
-            return Batch(self.x[index], y, chosen.size, *drawn)
+            return Batch(self.x[index], y, chosen.size, *facts)
         index, real = (part[index] for part in self._places)
-        return Batch(self.x[index], self.y[index], chosen.size, *drawn, real & joined[:, None])
+        return Batch(self.x[index], self.y[index], chosen.size, *facts, real & joined[:, None])
 
 
 def padded_size(batch_size: int, examples: int, size: int) -> int:

@@ -8,6 +8,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +31,14 @@ from dpviz.training.data.own.place import is_own
 from dpviz.training.events import DECLARED, PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import RunSettings
+from dpviz.training.words import words
 
 RELEASED_NOTHING = "it has not released anything"
 
 LOSSES_DECIDED = "not finite"
 NOT_PLANNED = "the charges differ from the plan"
 OVERSPENT = "the charges exceed the budget"
+NO_ACCOUNTANT = "no accountant gives a finite ε for this plan"
 WITHOUT_NOISE = "it was trained without noise"
 
 
@@ -48,8 +53,8 @@ def assumptions(settings: RunSettings) -> tuple[str, ...]:
     batches = SAMPLERS[settings.sampler].assumption
     decay, band = settings.noise_decay, settings.noise_band
     how = f", correlated with λ = {decay:.6g}," if decay else f", correlated within {band} steps," if band > 1 else ""
-    words = f"Neighbours: {neighbours(settings)}; {batches}; Gaussian noise{how} on the sum of clipped gradients."
-    return words, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
+    text = f"Neighbours: {neighbours(settings)}; {batches}; Gaussian noise{how} on the sum of clipped gradients."
+    return text, PUBLIC_PERSONS if settings.by_person else PUBLIC_SIZE
 
 
 @remembered
@@ -75,39 +80,52 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     planned = everything_planned(settings, examples)
     counts = planned_counts(settings.with_(steps=settings.last_step), examples)
     steps = settings.last_step if settings.sampler != Poisson.key else sum(count for _, count in planned) - counts
-    runs = merge_events((*spent_before(settings), *planned))
-    candidates: list[Claim] = []
-    success = None  # accuracy of the best attack at even odds, not known where several mechanisms are mixed
-    if len(runs) == 1:
-        ((step, number),) = runs
-        if isinstance(step, SampledGaussian):
-            sigma, rate = step.noise_multiplier, step.sample_rate
-            success = best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=number).upper
+    everything, budget = merge_events((*spent_before(settings), *planned)), settings.filter_epsilon
+    claim = claim_of_plan(everything, settings, examples, steps, counts)
+    if budget is None or budget >= claim.epsilon:
+        return replace(claim, success=_best_accuracy(everything)) if claim.accountant == Tight.name else claim
+    # Its refusal, too, is decided ahead.
+    return _claimed(settings, examples, filter.NAME, budget, covers="plan", steps=steps, counts=counts)
 
-    def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
-        if math.isfinite(epsilon):
-            candidates.append(
-                Claim(
-                    epsilon=epsilon, delta=settings.delta, accountant=accountant, covers="plan", lower=lower,
-                    steps=steps, counts=counts, success=success, conditions=conditions(settings, examples),
-                    unit=settings.unit,
-                )
-            )  # fmt: skip
 
-    if len(runs) <= MOST_DIFFERENT:
-        interval = tight_epsilon_of_events(runs, settings.delta)
-        offer(Tight.name, float(interval.upper), float(interval.lower), success)
-    for accountant in (renyi_accountant(settings, examples), for_steps(Moments(), settings, examples)):
-        if not any(accountant.supports(mechanism) for mechanism, _ in runs):
-            offer(accountant.name, float(accountant.of_events(runs, settings.delta).epsilon))
-    if settings.filter_epsilon is not None:
-        # Its refusal, too, is decided ahead.
-        offer(filter.NAME, settings.filter_epsilon)
-    if not candidates:
-        return Claim.nothing(
-            "no accountant gives a finite ε for this plan", settings.delta, conditions(settings, examples)
-        )
-    return min(candidates, key=lambda claim: claim.epsilon)
+def claim_of_plan(
+    events: tuple[Event, ...], settings: RunSettings, examples: int, steps: int, counts: int = 0
+) -> Claim:
+    """The least bound of the tight, Rényi and moments accountants on all that may be spent, fixed ahead.
+
+    Args:
+        events: What may be spent, equal mechanisms together.
+        settings, examples: As in `planned_claim`.
+        steps, counts: How many training steps and private counts of this run that covers.
+    """
+    claimed = partial(_claimed, settings, examples, covers="plan", steps=steps, counts=counts)
+    accountants = (renyi_accountant(settings, examples), for_steps(Moments(), settings, examples))
+    claims = [
+        claimed(accountant.name, float(accountant.of_events(events, settings.delta).epsilon))
+        for accountant in accountants
+        if not any(accountant.supports(mechanism) for mechanism, _ in events)
+    ]
+    if len(events) <= MOST_DIFFERENT:
+        interval = tight_epsilon_of_events(events, settings.delta)
+        claims.insert(0, claimed(Tight.name, float(interval.upper), lower=float(interval.lower)))
+    least = min(claims, key=lambda claim: claim.epsilon, default=None)
+    if least is None or not least.holds:
+        return Claim.nothing(NO_ACCOUNTANT, settings.delta, conditions(settings, examples))
+    return least
+
+
+def _best_accuracy(events: tuple[Event, ...]) -> float | None:
+    """Of the best attack at even odds; not known where several mechanisms are mixed."""
+    step, number = events[0] if len(events) == 1 else (None, 0)
+    if not isinstance(step, SampledGaussian):
+        return None
+    sigma, rate = step.noise_multiplier, step.sample_rate
+    return float(best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=number).upper)
+
+
+def _claimed(settings: RunSettings, examples: int, accountant: str, epsilon: float, **covered: Any) -> Claim:
+    covered |= {"conditions": conditions(settings, examples), "unit": settings.unit}
+    return Claim(epsilon=epsilon, delta=settings.delta, accountant=accountant, **covered)
 
 
 def _promised(settings: RunSettings, examples: int) -> Claim:
@@ -116,16 +134,8 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
     except ValueError as problem:
         return Claim.nothing(str(problem), settings.delta)
     (order,) = budget.accountant.orders.tolist()
-    return Claim(
-        epsilon=budget.target_epsilon,
-        delta=settings.delta,
-        accountant=filter.NAME,
-        covers="adaptive",
-        steps=settings.last_step,
-        order=order,
-        conditions=conditions(settings, examples),
-        unit=settings.unit,
-    )
+    epsilon, steps = budget.target_epsilon, settings.last_step
+    return _claimed(settings, examples, filter.NAME, epsilon, covers="adaptive", steps=steps, order=order)
 
 
 def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
@@ -139,10 +149,7 @@ def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
 
 def large_delta(delta: float, examples: int) -> str:
     """What a δ that is not below 1/N is worth, in words."""
-    return (
-        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one random example would satisfy this "
-        "δ too, so δ should be smaller"
-    )
+    return words("claims", "large_delta", delta=delta, share=1 / examples)
 
 
 @remembered

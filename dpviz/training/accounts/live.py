@@ -36,7 +36,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.samplers import Poisson, read, steps_of, stored
 from dpviz.training.settings import RunSettings
-from dpviz.training.words import refusal
+from dpviz.training.words import refusal, words
 
 # Orders where every step has another σ: those of the Langevin page, so that both say the same.
 CHANGING_ORDERS = VARYING_ORDERS
@@ -343,13 +343,8 @@ class LiveAccounts:
         if self.bayesian is None or not self.bayesian.taken:
             return ""
         facts, epsilon, ceiling = self.bayesian.facts(), self.epsilons()[bayesian.NAME], self.bayesian_ceiling()
-        settings = self.settings
-        text = (
-            f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_rounded(epsilon)} at δ_μ = "
-            f"{settings.bayesian_delta:.3g} after step {self.bayesian.taken}, for an example drawn "
-            f"like the {facts.distances} sampled ones, not for everyone; measured on training data, {NOT_COVERED}, so "
-            f"not for publication. The paper's estimate, no bound: {_rounded(facts.estimate)}."
-        )
+        settings, bounds = self.settings, {"epsilon": _rounded(epsilon), "estimate": _rounded(facts.estimate)}
+        text = words("bayesian", "bound", s=settings, a=self.bayesian, facts=facts, mark=NOT_COVERED, **bounds)
         if settings.bayesian_distances != "norms":
             why = f"With sampled batches, distances of pairs give no bound for either adjacency. {facts.reason()}"
             return f"{text} {why}"

@@ -12,7 +12,7 @@ from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
 from dpviz.training.samplers import SAMPLERS
 from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin, RunValues
-from dpviz.training.words import refusal
+from dpviz.training.words import refusal, words
 
 MOST_ORIGINS = 20  # runs that led to a run's start, one from another
 
@@ -50,9 +50,9 @@ def beside(settings: RunValues) -> str:
     if settings.start_from is None:
         return ""
     earlier = names(settings)
-    words = f", with what {earlier} may have spent on the same data" if earlier else ""
+    text = f", with what {earlier} may have spent on the same data" if earlier else ""
     elsewhere = len(on_the_same(settings)) < len(settings.origins) or not _of_start(settings)
-    return f"{words}, for these data only" if elsewhere else words
+    return f"{text}, for these data only" if elsewhere else text
 
 
 def check_origins(settings: RunValues) -> None:
@@ -110,10 +110,7 @@ def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
         return (*conditions, start)
     same = [origin for origin in on_the_same(settings) if origin in _of_start(settings)]
     if same:
-        conditions.append(
-            f"results of runs on these data did not influence the choice of this plan or of the start from "
-            f"{names(settings)}, whose cost on the same data is included"
-        )
+        conditions.append(words("claims", "chosen_start", names=names(settings)))
     conditions += [_elsewhere(origin, settings.data) for origin in _of_start(settings) if origin not in same]
     return tuple(conditions)
 
@@ -123,20 +120,17 @@ def _of_program(origin: Origin) -> str:
         return f"nobody in these data is in the data of {origin.name} in the same program, although they look the same"
     if origin.demonstrations:
         return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
-    return (
-        f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
-        "results of one did not influence the plan of another"
-    )
+    return words("claims", "of_program", origin=origin)
 
 
 def _elsewhere(origin: Origin, data: str) -> str:
     here, there = _title(data), _title(origin.data)
-    words = f"nobody is in both {here}, the only data that this ε covers, and {there}, the data of {origin.name}"
+    text = f"nobody is in both {here}, the only data that this ε covers, and {there}, the data of {origin.name}"
     if origin.replayable:
-        return f"{words} with noise that can be replayed, so those data must be public"
+        return f"{text} with noise that can be replayed, so those data must be public"
     if origin.epsilon is None:
-        return f"{words} without an ε, so those data must be public"
-    return f"{words} with its own ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g}"
+        return f"{text} without an ε, so those data must be public"
+    return f"{text} with its own ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g}"
 
 
 def _title(data: str) -> str:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpviz.training.files import whole_file
 from dpviz.training.models import MODELS
-from dpviz.training.words import refusal
+from dpviz.training.words import refusal, words
 
 Bytes = npt.NDArray[np.uint8]
 _TIMEOUT = 20.0  # seconds to wait for a mirror
@@ -171,11 +171,9 @@ class DataSet:
                 return raw
             failures.append(f"{address} (wrong checksum)")
         hint = f" ({self.package_hint})" if self.package_hint else ""
-        raise DataUnavailable(
-            f"{self.key} is not here: {' or '.join(wanted.names)} is in none of {', '.join(map(str, places))}, and no "
-            f"mirror answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in "
-            "DPVIZ_DATA, or use the included MNIST subset."
-        )
+        names, folders, tries = " or ".join(wanted.names), ", ".join(map(str, places)), "; ".join(failures)
+        facts = {"names": names, "folders": folders, "tries": tries or "none known", "hint": hint}
+        raise DataUnavailable(words("refusals", "data_nowhere", key=self.key, **facts))
 
     def scaled(self, train: tuple[Bytes, Bytes], test: tuple[Bytes, Bytes]) -> Parts:
         """Images (n, c, h, w) and labels of both parts for a network: on [0, 1], less `mean`, over `std`."""

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.training.words import words
+
 MOST_BYTES = 2 * 2**30  # of all examples in single precision: what a machine for such runs can hold a few times
 MOST_TEXT = 10**6
 _FAR = 5.0  # standard deviations at which scaled numbers end
 KINDS = ("csv", "npz", "images")
 _RANGE = {"low", "high", "mean", "std"}
 
-_NOT_COVERED = (
-    "Ranges that are computed from private data are not covered by ε: declare what is known without looking at the rows"
-)
+_NOT_COVERED = words("refusals", "own_ranges")
 
 
 class NotADataSet(ValueError):
@@ -218,17 +218,11 @@ class Description:
     def wrong_number(self, part: Location, number: str) -> NotADataSet:
         """The error for a part that does not contain as many examples as declared."""
         what = "images" if self.kind == "images" else "rows"
-        return NotADataSet(
-            f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {number}. Set "
-            f"examples to their public number, and keep as many {what}."
-        )
+        return NotADataSet(words("refusals", "own_number", part=part, what=what, data=self, number=number))
 
     def no_class(self, where: str) -> NotADataSet:
         """The error for a label that is not one of the classes."""
-        return NotADataSet(
-            f"{where}: expected one of the classes of {self.name}.toml, found something else. Add it there, or leave "
-            "the example out."
-        )
+        return NotADataSet(words("refusals", "own_class", where=where, data=self))
 
 
 def described(path: Path) -> Description:
@@ -254,10 +248,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
     own = ("label", "separator", "columns", "person") if kind == "csv" else ("shape", "scale")
     top.only(("title", "kind", "public", "classes", "train", "test", "split", *own))
     if not top.flag("public"):
-        raise top.refuse(
-            "public = true, by which you say that every number and name in this file was chosen without looking at "
-            "private rows: sizes, classes and scaling are not covered by ε"
-        )
+        raise top.refuse(words("refusals", "own_public"))
     if kind == "csv":
         columns = _columns(top.table("columns"), label := top.text("label"))
         shape: tuple[int, ...] = (sum(column.width for column in columns),)
@@ -265,9 +256,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         layout["separator"] = top.text("separator", ",", longest=1)
         layout["person"] = top.text("person") if "person" in top.entries else ""
         if layout["person"] and "split" in top.entries:
-            raise top.refuse(
-                "[train] and [test] with a column of persons: a split by rows would put one person on both sides"
-            )
+            raise top.refuse(words("refusals", "own_split_of_persons"))
     else:
         stored, shape = _shape(top, kind)
         if "scale" not in top.entries:

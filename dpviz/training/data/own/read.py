@@ -313,10 +313,7 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
             warnings.simplefilter("ignore")  # Pillow's, of huge images: refused below
             with Image.open(file, formats=_FORMATS) as image:
                 if image.size != (width, height):
-                    raise NotADataSet(
-                        f"{where}: expected {width} × {height} pixels as declared, found {image.size[0]:,} × "
-                        f"{image.size[1]:,}. All images must have the same size."
-                    )
+                    raise NotADataSet(words("refusals", "own_size", where=where, shape=data.shape, image=image))
                 if image.mode not in _MODES:
                     raise NotADataSet(f"{where}: expected eight bits a channel. Save it again as PNG or JPEG.")
                 pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
