@@ -23,6 +23,7 @@ from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
+from dpviz.runs.words import words
 from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
@@ -333,15 +334,10 @@ def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> StartFro
     try:
         record = store.run(run)
     except KeyError:
-        raise ValueError(
-            f"Expected start_from={run!r} to be a run that is kept here, found none: choose another start."
-        ) from None
+        raise ValueError(words("claims", "no_start", run=run)) from None
     settings, why = settings_of(record), unfit(record, weights)
     if settings is None or why:
-        raise ValueError(
-            f"Expected start_from={record.title!r} to be a finished run with its weights, found one {why}: choose "
-            "another start."
-        )
+        raise ValueError(words("claims", "unfit_start", record=record, why=why))
     return StartFrom(str(weights(run)), (_origin(record, settings, store), *settings.origins))
 
 

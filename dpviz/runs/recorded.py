@@ -20,6 +20,7 @@ from dpviz.runs.processes import this_process
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow, StoreError
 from dpviz.runs.store.store import open_store
+from dpviz.runs.words import words
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
 from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
 from dpviz.training.events import DECLARED, UNPROTECTED
@@ -143,9 +144,7 @@ class _Record:
         """
         done, mechanism = self._training.done, self._training.mechanism
         if self._ended:
-            raise RuntimeError(
-                f"Expected no step after the record of this training ended, at step {done}: start a new training."
-            )
+            raise RuntimeError(words("store", "record_ended", step=done))
         if done < self._through:
             return
         self._tell()
@@ -234,7 +233,7 @@ class _Record:
             self._sender.insist()
         except StoreError as error:
             if state != "failed":  # which raises already
-                words = f"The end of this run could not be recorded: it claims all charged steps. {error}"
-                warnings.warn(words, stacklevel=4)
+                text = f"The end of this run could not be recorded: it claims all charged steps. {error}"
+                warnings.warn(text, stacklevel=4)
         with suppress(StoreError):  # as long as this program runs its thread goes on trying
             self._sender.close()

@@ -19,6 +19,7 @@ from dpviz.runs.exchange.checksums import KEY, checksum
 from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow, StoreError
+from dpviz.runs.words import words
 
 TRAINING = "dpviz.runs.work:train"
 
@@ -150,9 +151,7 @@ class Sender:
 
     def _refuse(self, since: float, error: Exception) -> None:
         if time.monotonic() - since > self._patience:
-            raise NotRecorded(
-                f"The steps of this run could not be recorded for {self._patience:g} s, so it was stopped. {error}"
-            ) from error
+            raise NotRecorded(words("store", "not_recorded", seconds=self._patience, error=error)) from error
 
     def close(self) -> None:
         """Pass on the rest; where that fails the thread goes on trying."""

@@ -237,13 +237,12 @@ class RunValues:
         values["origins"] = tuple(Origin.from_json(origin) for origin in values.get("origins") or ())
         return cls(**values)
 
-    def sample_rate(self, examples: int, batch_size: int | None = None) -> float:
+    def sample_rate(self, examples: int) -> float:
         """q for a training set of `examples`.
 
         Raises:
             ValueError: if the expected batch is larger than the data.
         """
-        batch = self.batch_size if batch_size is None else batch_size
-        if batch > examples:
-            raise ValueError(f"Expected batch_size={batch} <= {examples}, the number of training examples.")
-        return batch / examples
+        if self.batch_size > examples:
+            raise ValueError(f"Expected batch_size={self.batch_size} <= {examples}, the number of training examples.")
+        return self.batch_size / examples

@@ -1,20 +1,27 @@
-"""The words of `words.toml`, filled in with facts."""
+"""The words of a package's `words.toml`, filled in with facts."""
 
 import tomllib
 from importlib import resources
 from typing import Any
 
-_WORDS = tomllib.loads((resources.files(__package__) / "words.toml").read_text(encoding="utf-8"))
+
+class Words:
+    """The sentences of the package that is named, by table and key."""
+
+    def __init__(self, package: str) -> None:
+        self.tables = tomllib.loads((resources.files(package) / "words.toml").read_text(encoding="utf-8"))
+
+    def __call__(self, table: str, key: str, /, **facts: Any) -> str:
+        """The sentence `key` of a table; a layer without a name is the network itself, a dtype is told in short."""
+        if "layer" in facts:
+            facts["layer"] = facts["layer"] or "network"
+        if "dtype" in facts:
+            facts["dtype"] = str(facts["dtype"]).removeprefix("torch.")
+        text: str = self.tables[table][key].format(**facts)
+        return text
 
 
-def words(table: str, key: str, /, **facts: Any) -> str:
-    """The sentence `key` of a table; a layer without a name is the network itself, a dtype is told in short."""
-    if "layer" in facts:
-        facts["layer"] = facts["layer"] or "network"
-    if "dtype" in facts:
-        facts["dtype"] = str(facts["dtype"]).removeprefix("torch.")
-    text: str = _WORDS[table][key].format(**facts)
-    return text
+words = Words("dpviz.training")
 
 
 def refusal(key: str, /, **facts: Any) -> ValueError:
@@ -24,4 +31,4 @@ def refusal(key: str, /, **facts: Any) -> ValueError:
 
 def way_out(error: str) -> str:
     """What may be done about an error of PyTorch with this text."""
-    return next(str(way) for part, way in _WORDS["ways_out"].items() if part in error)
+    return next(str(way) for part, way in words.tables["ways_out"].items() if part in error)

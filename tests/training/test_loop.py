@@ -11,11 +11,12 @@ import torch
 
 import dpviz
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training import loop
 from dpviz.training import session as session_module
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import CHANGING_ORDERS, decoded
+from dpviz.training.accounts.live import decoded
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load
 from dpviz.training.evaluation import Schedule
@@ -90,7 +91,7 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     for (_, epsilons), (_, others) in zip(rows, again, strict=True):
         assert epsilons == pytest.approx(others, rel=1e-9, abs=1e-12)
         assert ("bayesian" in epsilons) == settings.bayesian
-    options = {"renyi": {"orders": CHANGING_ORDERS} if settings.changing else {}}
+    options = {"renyi": {"orders": VARYING_ORDERS} if settings.changing else {}}
     near = 1e-4 if settings.changing else 1e-9  # noise that always changes is bounded between tabulated levels
     # The summary's list is everything, counts included.
     everything = [(SampledGaussian(s, q), n) for s, q, n in summary["mechanisms"]]

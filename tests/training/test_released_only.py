@@ -70,7 +70,7 @@ def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
     assert sum(n for _, n in charged) == session.step + sum(event["kind"] == "count" for event in events)
     assert spent_at(charged, promise.order, promise.delta) <= promise.epsilon
     if reason == "budget":
-        assert not session.accounts.allows(session._coming()[1])
+        assert not session.accounts.budget.allows(session._coming()[1])
     else:
         assert reason in ("plan", "goal")
     assert (case in ("tuning", "noise, going on", "a small budget")) == (reason == "budget")

@@ -21,6 +21,7 @@ from dpviz.runs.cluster.tls import security_with
 from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
 from dpviz.runs.processes import Process, process_of
 from dpviz.runs.store.folders import scratch_folder
+from dpviz.runs.words import words
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 WORKERS_VARIABLE = "DPVIZ_WORKERS"
@@ -209,10 +210,8 @@ def connect(address: str, security: Any = None) -> Any:
     try:
         return make(address, set_as_default=False, timeout=CONNECT_LIMIT, name=name, security=security)
     except Exception as error:
-        raise ClusterError(
-            f"No Dask scheduler answers at {address} ({type(error).__name__}: {error}). "
-            f"Start it, or unset {ADDRESS_VARIABLE} to use a local one."
-        ) from error
+        facts = {"kind": type(error).__name__, "error": error, "variable": ADDRESS_VARIABLE}
+        raise ClusterError(words("cluster", "no_answer", address=address, **facts)) from error
 
 
 # Longest pause in seconds between two tries to start or find the cluster; the first is SHORTEST_PAUSE, each next twice
@@ -328,12 +327,8 @@ class Connection:
                 for place, spec in specs.items()
                 if spec is None  # an error where a worker has gone meanwhile
             ]
-            self.problem = (
-                f"dpviz cannot be imported by the Dask {' and the '.join(lacking)}: "
-                f"install it there, the same as here, with dpviz[train], and start it again. {WAITS}"
-                if lacking
-                else ""
-            )
+            where = " and the ".join(lacking)
+            self.problem = words("cluster", "not_equipped", where=where, waits=WAITS) if lacking else ""
         return not self.problem
 
     def answers(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpviz.runs.store.folders import FILE, only_a_file, private_file, private_home, tighten
 from dpviz.runs.store.records import StoreError
+from dpviz.runs.words import words
 
 # What may lie in a folder that is ours alone.
 OURS = ("runs", "weights", "logs")
@@ -132,10 +133,7 @@ def _upgrade(db: sqlite3.Connection, path: Path) -> None:
     if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
         raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
     if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} was written by a later version (format {version}, here {SCHEMA_VERSION}). "
-            "Set DPVIZ_HOME to another folder."
-        )
+        raise StoreError(words("store", "later_version", path=path, version=version, here=SCHEMA_VERSION))
     if version == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
         raise sqlite3.DatabaseError(f"{DAMAGE}its tables are not those of dpviz")
     for statement in SCHEMA.split(";"):
@@ -220,9 +218,7 @@ class SqliteFile:
         return backup_of(self.path).is_file() or any((self.path.parent / "weights").glob("*.pt"))
 
     def _not_kept(self, error: OSError) -> StoreError:
-        return StoreError(
-            f"Runs cannot be kept in {self.path} ({error.strerror}): set DPVIZ_HOME to a folder that can be written."
-        )
+        return StoreError(words("store", "not_kept", path=self.path, error=error))
 
     def back_up(self) -> None:
         """Copy the file, as it is at one moment, to its `backup_of`. An incomplete copy replaces nothing.
@@ -262,10 +258,7 @@ class SqliteFile:
         try:
             notice = self._set_aside(self.path, why)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The runs in {self.path} are damaged ({why}), and it cannot be set aside ({error}): "
-                "move it away, or set DPVIZ_HOME to another folder."
-            ) from error
+            raise StoreError(words("store", "not_set_aside", path=self.path, why=why, error=error)) from error
         return Damaged(notice or f"The runs in {self.path} were damaged; a new store was created. Load the page again.")
 
     def _inode(self) -> int:

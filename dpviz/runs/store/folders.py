@@ -8,6 +8,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from dpviz.runs.words import words
+
 FOLDER = 0o700
 FILE = 0o600
 
@@ -45,9 +47,7 @@ def scratch_folder(log: Path) -> Path:
         folder.mkdir(mode=FOLDER)
     state = folder.lstat()
     if not stat.S_ISDIR(state.st_mode) or (hasattr(os, "geteuid") and state.st_uid != os.geteuid()):
-        raise PermissionError(
-            f"Expected {folder} to be a folder of your own, not a link or another account's: remove it."
-        )
+        raise PermissionError(words("store", "not_your_folder", folder=folder))
     folder.chmod(FOLDER)
     return folder
 

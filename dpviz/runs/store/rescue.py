@@ -17,6 +17,7 @@ from dpviz.runs.store import jsontext
 from dpviz.runs.store.file import backup_of, checksum_of_events, checksum_of_run, insert, prepare_schema, wanted_columns
 from dpviz.runs.store.folders import only_a_file, private_file
 from dpviz.runs.store.records import FINAL_KINDS, STATES
+from dpviz.runs.words import words
 
 PREFIX = "runs-damaged-"
 INCOMPLETE = "its record was damaged and could not be read whole: its privacy loss is unknown"
@@ -49,13 +50,11 @@ def set_aside(path: Path, why: str) -> str:
         fresh = path.with_name(f"runs-new-{os.getpid()}.sqlite")
         whole, partly = _begin_anew(path, fresh)
         _swap(path, aside, fresh)
-        notice = (
-            f"The recorded runs were damaged ({why}). They were set aside as {aside} on {stamp[:10]}, and a new store "
-            f"was begun: {whole} runs could be read whole" + (f", {partly} in part. " if partly else ". ")
-        )
+        more = f", {partly} in part" if partly else ""
+        notice = words("store", "set_aside", why=why, aside=aside, day=stamp[:10], whole=whole, more=more)
         note = aside.with_suffix(".txt")
         private_file(note)
-        note.write_text(f"{notice}To remove this message, move that file and {note.name} to another folder.")
+        note.write_text(f"{notice} To remove this message, move that file and {note.name} to another folder.")
         return note.read_text()
 
 

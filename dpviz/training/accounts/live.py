@@ -38,8 +38,6 @@ from dpviz.training.samplers import Poisson, read, steps_of, stored
 from dpviz.training.settings import RunSettings
 from dpviz.training.words import refusal, words
 
-# Orders where every step has another σ: those of the Langevin page, so that both say the same.
-CHANGING_ORDERS = VARYING_ORDERS
 # Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
 CEILING = "renyi at delta_mu"
 MARKS = 60
@@ -118,8 +116,8 @@ def _unspent(settings: RunSettings, examples: int) -> Filter:
 
 
 def renyi_accountant(settings: RunSettings, examples: int) -> AdditiveAccountant:
-    """As on the what-if pages: where every step has another σ with `CHANGING_ORDERS`."""
-    return for_steps(Renyi(order_values=CHANGING_ORDERS) if settings.changing else Renyi(), settings, examples)
+    """As on the what-if pages: where every step has another σ with the orders of the Langevin page."""
+    return for_steps(Renyi(order_values=VARYING_ORDERS) if settings.changing else Renyi(), settings, examples)
 
 
 def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: int) -> AdditiveAccountant:
@@ -271,10 +269,6 @@ class LiveAccounts:
             for name, trajectory in self._trajectories.items():
                 self._now[name] = trajectory.begin(mechanism, count)  # type: ignore[arg-type]
         self._read: dict[str, list[float]] = {name: [] for name in self._trajectories}
-
-    def allows(self, mechanism: Mechanism, count: int = 1) -> bool:
-        """Whether the budget has room; always without one."""
-        return self.budget is None or self.budget.allows(mechanism, count)
 
     def reserve(self, mechanism: Mechanism) -> None:
         """Take one mechanism from the budget, before it runs.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 Shape = tuple[int, ...]
 
@@ -17,15 +18,17 @@ class Features(NamedTuple):
 
     Attributes:
         words: What they are called.
+        module: Of `dpviz.training.networks`, whose `features` computes them and whose `kept` knows those on disk.
         shape: Theirs, from that of an example.
-        compute: From examples (n, …); kept on disk if the second argument says so.
-        kept: Whether those of these examples need not be computed again.
     """
 
     words: str
+    module: str
     shape: Callable[[Shape], Shape]
-    compute: Callable[[Tensor, bool], Tensor]
-    kept: Callable[[Tensor], bool]
+
+    def loaded(self) -> Any:
+        """The module, which needs PyTorch."""
+        return import_module(f"dpviz.training.networks.{self.module}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpviz.training.models.base import Features, Shape, image, linear
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 
 def softmax_regression(shape: Shape, classes: int) -> nn.Module:
@@ -97,19 +95,6 @@ def _square(shape: Shape) -> bool:
     return image(shape) and shape[0] in (1, 3) and shape[1] == shape[2] and shape[1] >= 8 and shape[1] % 4 == 0
 
 
-def _features(words: str, module: str, shape: Callable[[Shape], Shape]) -> Features:
-    """Those of a module of `networks`, which is loaded where they are computed."""
-
-    def loaded() -> Any:
-        return import_module(f"dpviz.training.networks.{module}")
-
-    def compute(images: Tensor, keep: bool) -> Tensor:
-        rows: Tensor = loaded().features(images, keep=keep)
-        return rows
-
-    return Features(words, shape, compute, lambda images: bool(loaded().kept(images)))
-
-
 LINEAR = {"make": softmax_regression, "read_parameters": lambda shape, classes: linear(math.prod(shape), classes)}
 # What a row of `models.toml` cannot say of the network of its key.
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -118,11 +103,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "read_parameters": cnn_parameters,
         "suits": lambda shape: image(shape) and min(shape[1:]) >= 14,
     },
-    "scattering": LINEAR | {"suits": _square, "features": _features("scattering features", "scattering", _scattered)},
+    "scattering": LINEAR | {"suits": _square, "features": Features("scattering features", "scattering", _scattered)},
     "whitened": LINEAR
     | {
         "suits": lambda shape: _square(shape) and shape[0] == 1,
-        "features": _features(
+        "features": Features(
             "whitened scattering features",
             "whitening",
             lambda shape: (min(400, _scattered(shape)[0] // 2),),  # `whitening.size`, without PyTorch

@@ -1,0 +1,5 @@
+"""The words of `words.toml`: what goes wrong with runs, and the way out."""
+
+from dpviz.training.words import Words
+
+words = Words("dpviz.runs")
