@@ -92,8 +92,8 @@ def end_names(
 ) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
-    And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, size in
-    pixels, colour of the hair line.
+    And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, rise and size
+    in pixels, colour of the hair line.
 
     Args:
         lines, bands: what carries names.
@@ -122,7 +122,8 @@ def end_names(
             note: Annotation = {"name": "end", "text": re.sub(r">(?=[^<])", f">{arrow}", text, count=1)}
             note |= {"font": {"size": size}, "align": "left", "yanchor": "middle", "xanchor": anchor, "borderpad": 2}
             names.append(note | at | {"captureevents": True} | _lead(end, place, plane))
-            free.append({"line": end.line.name, "text": text, "x": end.x, "y": end.y, "size": size, "hair": end.hair})
+            own = {"line": end.line.name, "text": text, "x": end.x, "y": end.y, "rise": end.rise}
+            free.append(own | {"size": size, "hair": end.hair})
     return names, int(widest) + (LEAD + 15 if any(end.beside for end in ends) else 16), free
 
 

@@ -85,6 +85,14 @@ def test_on_a_tablet_chart_and_controls_are_in_sight_together_and_the_ways_on_ar
     assert len(set(heights)) == 1, heights
 
 
+@pytest.mark.parametrize("view", ["adult", "reached"])
+def test_the_ways_on_are_in_sight_below_cautions_of_several_lines(page: Page, view: str) -> None:
+    open_page(page, "papers", pview=view)
+    caution = box(main_area(page).locator(".dpviz-caution").first)
+    assert caution["height"] > 40
+    assert bottom(main_area(page).locator(".st-key-dpviz-doors")) <= 800
+
+
 def test_what_a_term_means_covers_no_metric(page: Page) -> None:
     open_page(page, "compose")
     terms = main_area(page).locator(".dpviz-strip dfn:visible")

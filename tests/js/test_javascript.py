@@ -26,12 +26,15 @@ def figures() -> list[dict[str, Any]]:
     other."""
     rising = [Line(f"k{k}", f"curve {k}", X, (1 + k / 50) * np.sqrt(X), "moments") for k in range(4)]
     short = Line("s", "short", X[:30], X[:30], "bayesian")
+    falling = Line("f", "falling", X[:40], 3e3 / X[:40], "strong")
+    nearly = Line("n", "nearly", np.append(X[:-1], 0.995e4), 0.9 * np.sqrt(X), "renyi_improved")
     beyond = Line("b", "beyond", X, 1e9 * X, "basic")
     band = Band("tight", X, 0.4 * np.sqrt(X), 0.5 * np.sqrt(X))
     built = []
     for log, reading in ((False, None), (True, None), (False, "attack")):
         x, y = Axis("steps T", log=log, kind="steps"), Axis("ε", log=log, reading=reading)  # type: ignore[arg-type]
-        built.append(LinePlot(x, y, (*rising, short, *([] if log else [beyond])), bands=(band,)).chart().figure)
+        lines = (*rising, short, falling, nearly, *([] if log else [beyond]))
+        built.append(LinePlot(x, y, lines, bands=(band,)).chart().figure)
     return built
 
 

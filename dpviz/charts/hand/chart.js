@@ -90,7 +90,8 @@ class MountedChart {
   // size is.
   fitIn({ resized = !this.shown } = {}) {
     this.enlarge();
-    const cautions = this.data.words?.notes?.match(/dpviz-(caution|problem)/g)?.length;
+    const found = this.data.words?.notes?.matchAll(/dpviz-(?:caution|problem)"[^>]*>(.*?)<\/div>/gs) ?? [];
+    const cautions = [...found].map(([, words]) => words.replace(/<[^>]*>/g, "").length);
     if (resized) this.height = heightHere(this.plot, this.whole.layout, this.data.fills, cautions);
     this.figure = this.fitting(this.whole);
     this.plot.style.height = `${this.figure.layout.height}px`;

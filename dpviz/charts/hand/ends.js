@@ -3,15 +3,15 @@
 const GAP = 17; // pixels from one name to the next
 export const TALL = 33; // of two lines
 const LEAD = 16; // pixels from a line's end to its name
-const RISE = 11; // pixels that a name within the plot stands above its line's end
+const RIGHT = 0.99; // of the plot's width: from there on a line ends at its edge
 
 // `lineEnds`: the figure's `meta.ends`; `inner`: the plot's height in pixels.
 // Returned in the order of `lineEnds`, as annotations.
 export function ends(lineEnds, { own, held }, inner) {
   const names = lineEnds.map((end) => {
     const reach = inner * (1 - held.y.of(end.y));
-    const last = own.x.of(end.x) >= 1 - 1e-9; // beyond it there is nothing that the name could cover
-    return { ...end, reach, last, across: held.x.of(end.x), wanted: Math.min(Math.max(reach, 0), inner) - (last ? 0 : RISE) };
+    const last = own.x.of(end.x) >= RIGHT; // beyond it there is nothing that the name could cover
+    return { ...end, reach, last, across: held.x.of(end.x), wanted: Math.min(Math.max(reach, 0), inner) - end.rise };
   });
   const order = [...names].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
   for (const last of [true, false]) {
@@ -25,7 +25,7 @@ export function ends(lineEnds, { own, held }, inner) {
 
 function note({ text, x, y, size, hair, reach, last, across, place }, held, inner) {
   const arrow = reach < -0.5 ? "↑ " : reach > inner + 0.5 ? "↓ " : "";
-  const edge = last && across >= 1 - 1e-9;
+  const edge = last && across >= RIGHT;
   return {
     name: "end",
     text: arrow ? text.replace(/>([^<])/, `>${arrow}$1`) : text,

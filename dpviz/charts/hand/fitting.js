@@ -8,7 +8,7 @@ export const NARROW = 600; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
 const [UPRIGHT, SHARE, CHIP] = [640, 0.45, 47]; // a window's height, the chart's share of it, and that of a row of names
 const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a window, and of a chart that fills its height
-const [BELOW, CAUTION] = [150, 30]; // pixels below such a chart that are in sight without scrolling, and of a caution
+const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart that are in sight without scrolling, of a caution, and of each more line of it
 const EDGE = 12; // pixels right of the plot
 export const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
@@ -17,9 +17,9 @@ const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
 // How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
-// in steps and within bounds, with a view of what stands below it, in which `cautions` have a line each. On a phone, where
-// it stays in sight above its controls, it leaves room for them.
-export function heightHere(plot, layout, fills, cautions = 0) {
+// in steps and within bounds, with a view of what stands below it, `cautions` of so many letters among it. On a phone,
+// where it stays in sight above its controls, it leaves room for them.
+export function heightHere(plot, layout, fills, cautions = []) {
   const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
@@ -28,7 +28,8 @@ export function heightHere(plot, layout, fills, cautions = 0) {
   }
   if (!fills || window.innerWidth < WIDE) return null;
   const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
-  const left = STEP * Math.floor((window.innerHeight - above - BELOW - CAUTION * cautions) / STEP);
+  const high = cautions.map((letters) => CAUTION + LINE_HIGH * Math.floor((letters * LETTER) / plot.clientWidth));
+  const left = STEP * Math.floor((window.innerHeight - above - BELOW - high.reduce((sum, one) => sum + one, 0)) / STEP);
   const ofNames = margin.t + margin.b + TALL * (meta?.ends?.length ?? 0); // else they would lie on each other
   return Math.max(Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST), meta?.rows ? height : 0);
 }
