@@ -1,17 +1,18 @@
 """Layers as the engine sees them: outputs, gradients towards inputs, and per-example gradients as products.
 
-Linear layers, embeddings, convolutions and norms have forms of their own; what else is known is written out.
+Linear layers, embeddings, convolutions of images and norms have forms of their own; all else is written out (`passes`).
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call, vjp, vmap
+from torch.func import vjp, vmap
 from torch.nn.grad import conv2d_input
 
 from dpviz.training.engine.accepted import refuse_recomputed
@@ -293,73 +294,34 @@ class _LayerNorm(Layer[nn.LayerNorm]):
         return to_input, Dense(*(at.reshape(shape).sum(1) for role, at in at_positions.items() if self.trains(role)))
 
 
-class _Bare(nn.Module):
-    """A module without its hooks, which ran where it was called, and without the engine's own `forward`."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = type(self.inner).forward(self.inner, x)
-        return answer
-
-
-class FunctionalLayer(Layer[nn.Module]):
-    """A module, with all that is inside it, as a function of one example and its parameters, run one at a time.
-
-    The function is evaluated twice, so it must not draw random numbers or keep a state between calls.
-    """
+class VariationalLayer(Layer[Variational]):
+    """`Variational` with the network inside it: weights are drawn once, and each example's gradient is written out."""
 
     def stacked(self, ndim: int) -> bool:
-        kernel = getattr(self.module, "kernel_size", None)
-        return kernel is None or ndim == len(kernel) + 2
+        return True
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
-        content = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
-        return vmap(lambda one: self._output(content, one))(x.contiguous()), ()
+        return vmap(partial(self._output, self.module.mean, self.module.log_std))(x.contiguous()), ()
 
-    def _output(self, content: dict[str, Tensor], one: Tensor) -> Tensor:
-        inner = {f"inner.{name}": tensor for name, tensor in content.items()}
-        answer: Tensor = functional_call(_Bare(self.module), inner, (one.unsqueeze(0),))
-        return answer.squeeze(0)
+    def _output(self, mean: Tensor, log_std: Tensor, one: Tensor) -> Tensor:
+        return self.module.output(mean, log_std, one.unsqueeze(0)).squeeze(0)
 
     def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        trained = {name: p.detach() for name, p in self.module.named_parameters() if p.requires_grad}
-        fixed = {name: p.detach() for name, p in self.module.named_parameters() if not p.requires_grad}
-        fixed |= dict(self.module.named_buffers())
+        mean, log_std = self.module.mean.detach(), self.module.log_std.detach()
 
-        def of_one(example: Tensor, towards: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
-            def output(parameters: dict[str, Tensor], one: Tensor) -> Tensor:
-                return self._output(parameters | fixed, one)
+        def of_one(example: Tensor, towards: Tensor) -> Any:
+            pull: Any = vjp(lambda m, rho: self._output(m, rho, example), mean, log_std)[1]
+            return pull(towards)
 
-            if wants_input:
-                pull: Any = vjp(output, trained, example)[1]
-                to_parameters, to_input = pull(towards)
-                return to_input, to_parameters
-            # Not towards the data, which may be whole numbers.
-            pull = vjp(lambda parameters: output(parameters, example), trained)[1]
-            return None, pull(towards)[0]
-
-        places: Any = (0 if wants_input else None, 0)
-        # PyTorch 2.13's group norm crashes on channels last, in which convolutions hand over, if only the parameters
-        # are differentiated: back to the usual layout.
-        to_input, gradients = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
-        return to_input, Dense(*(gradients[name].flatten(1) for name in trained))
+        return None, Dense(*vmap(of_one)(x.contiguous(), gradient.contiguous()))
 
 
 _FORMS: dict[type[nn.Module], type[Layer[Any]]] = {
     nn.Linear: _Linear,
     nn.GroupNorm: _GroupNorm,
     nn.LayerNorm: _LayerNorm,
-    **dict.fromkeys(
-        (
-            nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
-            nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.PReLU, Variational,
-        ),
-        FunctionalLayer,
-    ),
-}  # fmt: skip
+    Variational: VariationalLayer,
+}
 
 
 def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
@@ -370,7 +332,7 @@ def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
         if form is None or not any(True for _ in module.parameters()):
             continue
         refuse_recomputed(name, module)
-        if form is FunctionalLayer or "weight" in module._parameters:  # else something computes it
+        if form is VariationalLayer or "weight" in module._parameters:  # else something computes it
             inside.update(module.modules())
             yield form(name, module)
 

@@ -27,7 +27,7 @@ from dpviz.training.engine.accepted import (
     refuse_parameters,
     refuse_rounded_products,
 )
-from dpviz.training.engine.layers import Buffers, FunctionalLayer, Layer, layers_of
+from dpviz.training.engine.layers import Buffers, Layer, VariationalLayer, layers_of
 from dpviz.training.engine.passes import Loss, Pass, is_rowwise
 from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
@@ -259,7 +259,7 @@ class PerExample:
 
     @property
     def fallback_layers(self) -> tuple[str, ...]:
-        functional = {id(layer.module) for layer in self.layers if isinstance(layer, FunctionalLayer)}
+        functional = {id(layer.module) for layer in self.layers if isinstance(layer, VariationalLayer)}
         written = {id(p) for p in self._written.values()}
         return tuple(
             f"{name or 'network'} ({type(module).__name__})"

@@ -36,7 +36,11 @@ class Variational(nn.Module):
         self.register_buffer("draw", torch.ones_like(start))
 
     def forward(self, x: Tensor) -> Tensor:
-        drawn = self.mean + self.log_std.exp() * self.draw
+        return self.output(self.mean, self.log_std, x)
+
+    def output(self, mean: Tensor, log_std: Tensor, x: Tensor) -> Tensor:
+        """The network's output at m = `mean`, ρ = `log_std` and this draw."""
+        drawn = mean + log_std.exp() * self.draw
         parts = torch.split(drawn, [shape.numel() for shape in self._weights.values()])
         weights = {name: part.view(shape) for part, (name, shape) in zip(parts, self._weights.items(), strict=True)}
         answer: Any = functional_call(self.network, weights, (x,))
