@@ -263,6 +263,7 @@ class AllowedPlot(Listed):
             "hovermode": "closest",
             "xaxis": bottom_axis(self.x_title, scale, kind="percent", most=8, grid=True),
             "yaxis": row_axis(names, (len(names) - 0.4, -0.6), showgrid=False),
+            "meta": {"rows": names, "bars": True},
         }
         data = []
         for row, bound in enumerate(self.bounds):

@@ -9,7 +9,19 @@ from dpviz.fields import numbers
 from dpviz.gradients.leakage import compare_distances
 from dpviz.training.leakage import leakage_of_small_network
 from tests.browser.contrast import faint
-from tests.browser.driver import bottom, chart_data, headline, main_area, open_page, says, slider, track, wait_idle
+from tests.browser.driver import (
+    PHONE,
+    bottom,
+    box,
+    chart_data,
+    headline,
+    main_area,
+    open_page,
+    says,
+    slider,
+    track,
+    wait_idle,
+)
 
 pytestmark = pytest.mark.sweep
 
@@ -53,3 +65,13 @@ def test_a_drag_shows_what_was_measured_before_and_says_what_was_not(page: Page)
     page.mouse.up()
     expect(page).to_have_url(re.compile("lksteps=100&"))
     wait_idle(page)
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_the_bounds_have_bars(page: Page) -> None:
+    open_page(page, "leakage", **SMALL, lkview="attack")
+    assert page.evaluate("document.querySelector('.js-plotly-plot')._fullLayout.xaxis._length") >= 300
+    for words in main_area(page).locator(".js-plotly-plot .annotation").all():
+        place = box(words)
+        assert place["x"] >= 0
+        assert place["x"] + place["width"] <= 390

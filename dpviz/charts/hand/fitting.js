@@ -12,7 +12,7 @@ const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart 
 const EDGE = 12; // pixels right of the plot
 export const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
-const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
+const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
@@ -88,13 +88,16 @@ function narrowLayout(layout, width, most) {
   return other;
 }
 
-// Rows of dots: each name above its row, and not beside it.
+// Rows of dots or bars: each name above its row, and not beside it; of bars, which need the width, the words as well.
 function namesAbove(layout, names) {
-  const margin = { ...layout.margin, l: EDGE, r: BESIDE };
+  const bars = layout.meta.bars;
+  const up = bars ? 0.5 : 0.42; // rows from its middle
+  const margin = { ...layout.margin, l: EDGE, r: bars ? EDGE : BESIDE };
   const above = { xref: "paper", x: 0, xanchor: "left", yref: "y", yanchor: "middle", showarrow: false, font: { size: 12 } };
-  const annotations = [...layout.annotations, ...names.map((text, row) => ({ ...above, text, y: row - 0.42 }))];
+  const words = layout.annotations.map((note) => (bars && note.yref === "y" ? { ...note, x: 1, xanchor: "right", xshift: 0, y: note.y - up } : note));
+  const annotations = [...words, ...names.map((text, row) => ({ ...above, text, y: row - up }))];
   const yaxis = { ...layout.yaxis, range: [names.length - 0.5, -0.8], showticklabels: false };
-  const height = (names.length + 0.3) * ROW + margin.t + margin.b;
+  const height = (names.length + 0.3) * (bars ? BAR : ROW) + margin.t + margin.b;
   const title = { ...layout.xaxis.title, text: inTwoLines(layout.xaxis.title.text) };
   return { ...layout, height: height + 16, margin: { ...margin, b: margin.b + 16 }, annotations, yaxis, xaxis: { ...layout.xaxis, title }, dragmode: false };
 }
