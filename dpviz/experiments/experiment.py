@@ -1,11 +1,11 @@
 """An experiment as a value: what is run, with which settings and seeds, and the function that runs it once."""
 
-import importlib
 import platform
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from dpviz._extras import extra
@@ -61,9 +61,8 @@ class Experiment:
         """
         if arm not in self.arms:
             raise ValueError(f"Expected an arm of {self.key!r} in {', '.join(self.arms)}; found {arm!r}.")
-        module, _, name = self.measure.partition(":")
         with extra("train"):
-            measure = getattr(importlib.import_module(module), name)
+            measure = resolve_name(self.measure)
         began = time.process_time()
         measured = measure(dict(self.arms[arm]), seed)
         return Trial(

@@ -11,6 +11,7 @@ import uuid
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from pkgutil import resolve_name
 from typing import Any
 
 from dpviz._extras import extra
@@ -209,12 +210,11 @@ class AskedControl:
         return self._desired
 
 
-def _resolve(target: str) -> Callable[..., Any]:
-    module, _, name = target.partition(":")
-    function = getattr(importlib.import_module(module), name, None)
-    if not callable(function):
-        raise ValueError(f"Expected target={target!r} to be the name of a function, as in 'module:function'.")
-    return function  # type: ignore[no-any-return]
+def _resolve(target: str) -> Any:
+    try:
+        return resolve_name(target)
+    except (AttributeError, ValueError):
+        raise ValueError(f"Expected target={target!r} to be the name of a function, as in 'module:function'.") from None
 
 
 def call(target: str, settings: Event, options: Event, sender: Sender, control: AskedControl) -> None:

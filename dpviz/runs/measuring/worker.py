@@ -4,7 +4,6 @@ To each request it says "progress" (words, share or None), then one of "done" (t
 "cancelled". Asked to give up what it is doing, it may still answer with what was done already.
 """
 
-import importlib
 import os
 import pickle
 import queue
@@ -13,6 +12,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from pkgutil import resolve_name
 from typing import Any
 
 from dpviz._extras import extra
@@ -67,11 +67,10 @@ class Worker:
             return "failed", str(error) if worded else f"{type(error).__name__}: {error}"
 
     def _load(self, target: str) -> Any:
-        module, _, name = target.partition(":")
-        if module not in sys.modules:
+        if target.partition(":")[0] not in sys.modules:
             self._parent.say("progress", ("The measuring process starts: loading PyTorch", None))
         with extra("train"):
-            function = getattr(importlib.import_module(module), name)
+            function = resolve_name(target)
         if hasattr(os, "setpriority"):
             with suppress(OSError):  # those who train go first; only now, for loading holds up whoever waits
                 os.setpriority(os.PRIO_PROCESS, 0, NICE)

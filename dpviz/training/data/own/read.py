@@ -37,7 +37,8 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")  # eight bi
 MOST_FILE = 2**26  # bytes of one image
 MOST_LINE = 10**6  # characters
 
-Examples = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
+# Features or pixels, labels, and whose each row is where the part names persons.
+Examples = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]
 
 
 def read(data: Description) -> Parts:
@@ -50,10 +51,9 @@ def read(data: Description) -> Parts:
     with _worded(data):
         parts = [READERS[data.kind](data, part) for part in data.parts]
     if len(parts) == 2:
-        with _worded(data):
-            persons = read_persons(data, data.parts[0]) if data.person else None
-        return Parts(*parts[0], *parts[1], persons)
-    ((x, y),) = parts
+        (x, y, persons), (test_x, test_y, _) = parts
+        return Parts(x, y, test_x, test_y, persons)
+    ((x, y, _),) = parts
     order = np.random.default_rng(data.seed).permutation(len(y))
     test, train = np.sort(order[: data.test]), np.sort(order[data.test :])
     return Parts(x[train], y[train], x[test], y[test])
@@ -118,13 +118,15 @@ def _worded(data: Description) -> Iterator[None]:
 
 
 def read_csv(data: Description, part: Location) -> Examples:
-    """Features (n, width) and labels (n,) of a part."""
+    """Features (n, width), labels (n,) and persons (n,) of a part."""
     x, y, done = np.empty((part.examples, *data.shape)), np.empty(part.examples, dtype=np.int64), 0
+    owners: list[str] = []
     with (data.folder / part.file).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(_lines(file, part.file), delimiter=data.separator, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
             label, *places = (_place(header, name, part.file) for name in (data.label, *(c.name for c in data.columns)))
+            owner = _place(header, data.person, part.file) if part.persons else None
             for row in filter(None, reader):
                 where = f"{part.file}, line {reader.line_num}"
                 if done == part.examples:
@@ -136,6 +138,7 @@ def read_csv(data: Description, part: Location) -> Examples:
                 if row[label].strip() not in data.classes:
                     raise data.no_class(f"{where}, column {data.label!r}")
                 y[done] = data.classes.index(row[label].strip())
+                owners += [] if owner is None else [row[owner].strip()]
                 done += 1
         except UnicodeDecodeError:
             raise NotADataSet(f"{part.file}: expected text in UTF-8. Save it again with that encoding.") from None
@@ -148,15 +151,12 @@ def read_csv(data: Description, part: Location) -> Examples:
         if column.scale is not None:
             x[:, at : at + 1] = column.scale(x[:, at : at + 1])
         at += column.width
-    return x.astype(np.float32), y
+    return x.astype(np.float32), y, _persons(data, part, owners) if part.persons else None
 
 
-def read_persons(data: Description, part: Location) -> npt.NDArray[np.int64]:
-    """The person of each row of a part, (n,), in a file that `read_csv` has read."""
-    with (data.folder / part.file).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(_lines(file, part.file), delimiter=data.separator, strict=True)
-        at = _place([name.strip() for name in next(reader, [])], data.person, part.file)
-        names, persons = np.unique([row[at].strip() for row in filter(None, reader)], return_inverse=True)
+def _persons(data: Description, part: Location, owners: list[str]) -> npt.NDArray[np.int64]:
+    """A number for the person of each row, (n,)."""
+    names, persons = np.unique(owners, return_inverse=True)
     if "" in names:
         raise NotADataSet(words("refusals", "own_empty_person", part=part, data=data))
     if len(names) != part.persons:
@@ -202,7 +202,7 @@ def _numbers(cell: str, column: Feature, where: str) -> list[float]:
 
 
 def read_npz(data: Description, part: Location) -> Examples:
-    """Features (n, *shape) and labels (n,) of a part."""
+    """Features (n, *shape) and labels (n,) of a part, which names no persons."""
     try:
         with zipfile.ZipFile(data.folder / part.file) as archive:
             raw = _array(archive, part, part.x, (part.examples, *data.stored), "buif", _ITEM)
@@ -216,7 +216,7 @@ def read_npz(data: Description, part: Location) -> Examples:
     y = np.array([numbers.get(str(name), -1) for name in names.tolist()], dtype=np.int64)[places.reshape(-1)]
     if y.size and y.min() < 0:
         raise data.no_class(f"{part.file}, array {part.y!r}, example {int(np.argmin(y))}")
-    return x, y
+    return x, y, None
 
 
 def _array(
@@ -288,7 +288,7 @@ def read_images(data: Description, part: Location) -> Examples:
         done += 1
     if done < part.examples:
         raise data.wrong_number(part, f"{done:,}")
-    return x, y
+    return x, y, None
 
 
 def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]:
