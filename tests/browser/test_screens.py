@@ -105,6 +105,16 @@ def test_what_a_term_means_covers_no_metric(page: Page) -> None:
 
 
 @on_a_phone
+def test_on_a_phone_seven_names_are_in_sight_below_the_chart(page: Page) -> None:
+    open_page(page, "noise", noiseview="accuracy")
+    names = main_area(page).locator(".dpviz-chips button")
+    assert names.count() == 7
+    for name in names.all():
+        assert box(name)["x"] + box(name)["width"] <= 390
+    assert box(main_area(page).locator(".dpviz-stage"))["height"] <= 0.45 * 844
+
+
+@on_a_phone
 def test_on_a_phone_half_of_the_story_s_screen_is_left_for_its_text(page: Page) -> None:
     open_page(page)
     assert page.evaluate("() => document.querySelector('.st-key-story-side').clientHeight") <= 425

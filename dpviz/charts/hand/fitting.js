@@ -23,7 +23,8 @@ export function heightHere(plot, layout, fills, cautions = []) {
   const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
-    const chips = CHIP * Math.min(Math.ceil(chipsOf(layout).length / 3), 2);
+    const names = chipsOf(layout).length;
+    const chips = CHIP * (names > 9 ? 2 : Math.ceil(names / 3));
     return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
   }
   if (!fills || window.innerWidth < WIDE) return null;
