@@ -48,6 +48,14 @@ def test_an_estimate_has_its_bound_s_hue_and_another_lightness(color: str) -> No
     assert contrast(about, color) >= 1.7, "told apart without any colour"
 
 
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_a_thin_band_is_seen_as_a_line(ground: str) -> None:
+    for color in look.PALETTE:
+        pairs = zip(*(bytes.fromhex(one[1:]) for one in (color, ground)), strict=True)
+        edge = bytes(round(look.EDGE * over + (1 - look.EDGE) * under) for over, under in pairs)
+        assert contrast(f"#{edge.hex()}", ground) >= 1.7, color
+
+
 def test_no_two_families_look_alike() -> None:
     for one, other in combinations(look.FAMILIES.values(), 2):
         assert (one.color, one.dash) != (other.color, other.dash)
