@@ -1,6 +1,7 @@
 """Layers as the engine sees them: outputs, gradients towards inputs, and per-example gradients as products.
 
-Linear layers, embeddings, convolutions of images and norms have forms of their own; all else is written out (`passes`).
+Linear layers, embeddings, convolutions of images and group norm have forms of their own; all else is written out
+(`passes`), which for layers with few parameters takes no longer.
 """
 
 import math
@@ -161,35 +162,36 @@ class _Embedding(Layer[nn.Embedding]):
 
 
 class _Convolution(Layer[nn.Conv2d]):
-    """`nn.Conv2d` with zero padding given in numbers, a matrix applied to every patch; any stride, dilation, groups."""
+    """`nn.Conv2d` of one group with zero padding given in numbers: a matrix applied to every patch."""
 
     def stacked(self, ndim: int) -> bool:
         return ndim == 4
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         conv, x, weight = self.module, _laid_out(x), _laid_out(self.module.weight)
-        return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
+        return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation), ()
 
     def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
         conv, to_input = self.module, None
         if wants_input:
             to_input = conv2d_input(  # type: ignore[no-untyped-call]
-                x.shape, _laid_out(conv.weight), gradient, conv.stride, conv.padding, conv.dilation, conv.groups
+                x.shape, _laid_out(conv.weight), gradient, conv.stride, conv.padding, conv.dilation
             )
         outputs, bias = gradient.flatten(2), self.trains("bias")  # (b, o, t)
         if not self.trains("weight"):
             return to_input, Dense(outputs.sum(2))
         windows = self._patches(x)
-        if conv.groups == 1 and _gram_is_cheaper(windows.shape[1], windows.shape[2], conv.out_channels):
+        if _gram_is_cheaper(windows.shape[1], windows.shape[2], conv.out_channels):
             return to_input, Factored(windows, outputs.transpose(1, 2), bias=bias)
-        weight = self._written_out(windows, outputs)
+        gradients = self.buffers.take((*outputs.shape[:2], windows.shape[2]), windows)
+        weight = torch.bmm(outputs, windows, out=gradients).flatten(1)
         return to_input, Dense(weight, outputs.sum(2)) if bias else Dense(weight)
 
     def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if not self.trains("weight"):
             return sums
         conv = self.module
-        shape = (*conv.kernel_size, conv.in_channels // conv.groups)
+        shape = (*conv.kernel_size, conv.in_channels)
         weight = sums[0].view(conv.out_channels, -1)[:, : math.prod(shape)].reshape(-1, *shape)
         return weight.permute(0, 3, 1, 2), *sums[1:]
 
@@ -214,21 +216,11 @@ class _Convolution(Layer[nn.Conv2d]):
         within = (dilation[0] * down, dilation[1] * across)
         view = x.as_strided((b, rows, columns, *kernel, c), (example, *between, *within, 1))
         entries = math.prod(kernel) * c
-        least = NARROW if self.module.groups == 1 and x.device.type == "cpu" else 0
+        least = NARROW if x.device.type == "cpu" else 0
         wide = self.buffers.take((b, rows, columns, max(entries, least)), x)
         wide[..., :entries].view(view.shape).copy_(view)
         wide[..., entries:].zero_()
         return wide.view(b, rows * columns, -1)
-
-    def _written_out(self, windows: Tensor, outputs: Tensor) -> Tensor:
-        """The kernel's gradient of each example, (b, o·kh·kw·c/groups): patches (b, t, k), outputs (b, o, t)."""
-        (b, o, t), groups = outputs.shape, self.module.groups
-        if groups == 1:
-            gradients = self.buffers.take((b, o, windows.shape[2]), windows)
-            return torch.bmm(outputs, windows, out=gradients).flatten(1)
-        by_group = windows.view(b, t, -1, groups, self.module.in_channels // groups).permute(0, 3, 1, 2, 4)
-        inputs = by_group.reshape(b * groups, t, -1)
-        return torch.bmm(outputs.reshape(b * groups, o // groups, t), inputs).view(b, -1)
 
 
 def _laid_out(x: Tensor) -> Tensor:
@@ -274,26 +266,6 @@ def _dense(x: Tensor) -> Tensor:
     return x if last else x.contiguous()
 
 
-class _LayerNorm(Layer[nn.LayerNorm]):
-    """`nn.LayerNorm` on inputs of shape (b, …, *normalized_shape); its gradients are written out."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
-        norm = self.module
-        y, *moments = torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-        return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, …, 1, …, 1)
-
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        norm, (mean, scale), to_input = self.module, kept, None
-        if wants_input:
-            to_input, _, _ = torch.ops.aten.native_layer_norm_backward(
-                gradient.contiguous(), x.contiguous(), norm.normalized_shape, mean, scale, norm.weight, norm.bias,
-                [True, False, False],
-            )  # fmt: skip
-        at_positions = {"weight": (x - mean) * scale * gradient, "bias": gradient}
-        shape = (x.shape[0], -1, math.prod(norm.normalized_shape))
-        return to_input, Dense(*(at.reshape(shape).sum(1) for role, at in at_positions.items() if self.trains(role)))
-
-
 class VariationalLayer(Layer[Variational]):
     """`Variational` with the network inside it: weights are drawn once, and each example's gradient is written out."""
 
@@ -319,7 +291,6 @@ class VariationalLayer(Layer[Variational]):
 _FORMS: dict[type[nn.Module], type[Layer[Any]]] = {
     nn.Linear: _Linear,
     nn.GroupNorm: _GroupNorm,
-    nn.LayerNorm: _LayerNorm,
     Variational: VariationalLayer,
 }
 
@@ -340,8 +311,9 @@ def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
 def _form(module: nn.Module) -> type[Layer[Any]] | None:
     # Exact types: a subclass may compute something else.
     kind = type(module)
-    if isinstance(module, nn.Conv2d) and module.padding_mode == "zeros" and not isinstance(module.padding, str):
-        return _Convolution if kind is nn.Conv2d else None
+    if isinstance(module, nn.Conv2d):
+        plain = kind is nn.Conv2d and module.groups == 1 and module.padding_mode == "zeros"
+        return _Convolution if plain and not isinstance(module.padding, str) else None
     # max_norm rewrites the table during the forward pass, scale_grad_by_freq counts over the whole batch.
     if isinstance(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq:
         return _Embedding if kind is nn.Embedding and not module.sparse else None
