@@ -121,6 +121,14 @@ def test_on_a_phone_half_of_the_story_s_screen_is_left_for_its_text(page: Page) 
     assert text(page, "steps").evaluate("entry => entry.scrollWidth <= entry.clientWidth"), "10000 is read whole"
 
 
+@pytest.mark.parametrize("page", [PHONE | {"viewport": {"width": 844, "height": 390}}], indirect=True)
+def test_on_its_side_the_story_s_text_chart_and_controls_are_in_sight_together(page: Page) -> None:
+    open_page(page, stop=4)
+    here = main_area(page).get_by_text("4 of 8 ·")
+    for thing in (main_area(page).locator(".dpviz-chart"), slider(page, "sigma"), slider(page, "steps"), here):
+        expect(thing).to_be_in_viewport(ratio=0.95)
+
+
 def test_embedded_all_groups_of_controls_are_in_sight_and_labels_stand_apart(page: Page) -> None:
     page.set_viewport_size({"width": 800, "height": 600})
     open_page(page, "compose", embed="1")
