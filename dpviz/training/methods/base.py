@@ -174,13 +174,13 @@ class Method(ABC):
         clipped: Clipped,
         noise: Tensor,
         *,
-        sigma: float,
+        mechanism: Mechanism,
         step_size: float,
         scale: float = 1.0,
     ) -> Info:
-        """What a step with noise multiplier `sigma` did; asked before `noise`, times `scale`, is on the sum."""
+        """What a step that released `mechanism` did; asked before `noise`, times `scale`, is on the sum."""
         return Info(
-            mechanism=batch.mechanism(sigma),
+            mechanism=mechanism,
             batch_size=batch.size,
             expected=batch.expected,
             losses=clipped.losses,

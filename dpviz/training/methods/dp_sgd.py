@@ -44,10 +44,9 @@ class DpSgd(Method):
         fresh = self.noise_like(clipped.total, state.noise_multiplier * self.settings.max_grad_norm)
         noise, state = self.correlated(fresh, state)
         step_size = self.learning_rate(self.settings, state.step + 1)
-        info = self.report(batch, clipped, noise, sigma=state.noise_multiplier, step_size=step_size)
-        if info.mechanism is not None:
-            decay, band = self.settings.noise_decay, self.settings.noise_band
-            info = info._replace(mechanism=correlated(info.mechanism, state.step + 1, decay=decay, band=band))
+        decay, band = self.settings.noise_decay, self.settings.noise_band
+        mechanism = correlated(batch.mechanism(state.noise_multiplier), state.step + 1, decay=decay, band=band)
+        info = self.report(batch, clipped, noise, mechanism=mechanism, step_size=step_size)
         gradient = clipped.total.add_(noise).div_(batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:

@@ -74,7 +74,7 @@ class _Langevin(Method):
         noise = self.noise_like(drift, std)
         bound, scale = self.settings.max_grad_norm, batch.expected / size
         sigma = noise_multiplier(std, size, batch_size=batch.expected, max_grad_norm=bound)
-        info = self.report(batch, clipped, noise, sigma=sigma, step_size=size, scale=scale)
+        info = self.report(batch, clipped, noise, mechanism=batch.mechanism(sigma), step_size=size, scale=scale)
         self._move(state, noise.sub(drift))
         return state._replace(step=state.step + 1), info
 
