@@ -19,6 +19,7 @@ T′ < T are rows of the same C, so a run that stops inside an epoch shows no mo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -28,13 +29,6 @@ from dpviz._arrays import Array
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.pair import UNIT, DominatingPair
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
-
-MOST = {"batches": 100_000, "epochs": 1_000_000, "band": 100_000}
-
-_SAMPLING = (
-    "**Sampling:** none. The same t batches come in the same order in all E epochs of a run, and the attacker knows "
-    "them. **Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, "
-)
 
 
 class Correlated(Mechanism):
@@ -50,19 +44,11 @@ class Correlated(Mechanism):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ZERO_OUT
     sampler: ClassVar[str] = "cyclic"
+    most: ClassVar[Mapping[str, int]] = {"batches": 100_000, "epochs": 1_000_000, "band": 100_000}
     step: ClassVar[str] = "run"
     noise_multiplier: float
     batches: int
     epochs: int
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        for name, most in MOST.items():
-            if name in self.parameters():
-                value = int(getattr(self, name))
-                if value > most:
-                    raise ValueError(f"Expected {name}={value} <= {most}.")
-                object.__setattr__(self, name, value)
 
     @property
     def sensitivity(self) -> float:
@@ -92,10 +78,6 @@ class Correlated(Mechanism):
         return rf"\Bigl(\sum_{{i \in B_t}} \bar g_i + (C^{{-1}} Z)_t\Bigr)_{{t \le T}},\ Z_{{tj}} \sim {noise}"
 
     @property
-    def releases(self) -> bool:
-        return True
-
-    @property
     def as_gaussian(self) -> float:
         return self.noise_multiplier / self.sensitivity
 
@@ -119,8 +101,6 @@ class CorrelatedNoise(Correlated):
     """
 
     kind: ClassVar[str] = "correlated"
-    title: ClassVar[str] = "Gaussian, correlated noise (κ)"
-    assumes: ClassVar[str] = _SAMPLING + "is z_t − κ z_{t−1}: each step takes back a share κ of the last one's."
     noise_multiplier: float
     decay: float = 0.9
     batches: int = 100
@@ -148,7 +128,6 @@ class CorrelatedEpoch(CorrelatedNoise):
     """The part of such a run that its `epochs`-th epoch adds, for accounts that follow a run; no page offers it."""
 
     kind: ClassVar[str] = "correlated epoch"
-    step: ClassVar[str] = "epoch"
     decay: float = 0.0
     epochs: int = 1
 
@@ -187,10 +166,6 @@ class BandedNoise(Correlated):
     """
 
     kind: ClassVar[str] = "banded"
-    title: ClassVar[str] = "Gaussian, correlated noise (banded)"
-    assumes: ClassVar[str] = _SAMPLING + (
-        "is C⁻¹z: each step takes back parts of the last w − 1 ones', by the banded square root."
-    )
     noise_multiplier: float
     band: int = 10
     batches: int = 100

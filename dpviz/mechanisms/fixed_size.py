@@ -37,11 +37,6 @@ class _Drawn(Mechanism):
     batch: int
     how: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        for name in ("size", "batch"):
-            object.__setattr__(self, name, int(getattr(self, name)))
-
     @property
     def text(self) -> str:
         return f"Gaussian, σ = {self.noise_multiplier:.6g}, batches of {self.batch} out of {self.size}{self.how}"
@@ -50,10 +45,6 @@ class _Drawn(Mechanism):
     def latex(self) -> str:
         noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
         return rf"\sum_{{i \in B}} \bar {noise},\quad |B| = {self.batch},\ N = {self.size}"
-
-    @property
-    def releases(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +68,10 @@ class FixedSize(_Drawn):
 
     adjacency: ClassVar[Adjacency] = Adjacency.REPLACE_ONE
     kind: ClassVar[str] = "fixed"
-    title: ClassVar[str] = "Gaussian, batches of a fixed size"
     how: ClassVar[str] = ""
-    assumes: ClassVar[str] = (
-        "**Sampling:** at every step, all sets of b of the N examples are equally likely (without replacement), "
-        "independently of other steps. N and b are public. **Noise:** Gaussian, standard deviation σ × C, on the sum "
-        "of gradients clipped to C. One example more means another one less in the batch, so that the sum moves by up "
-        "to 2C. The lower end is exact for adding or removing one example; the upper end is not known to be reached."
-    )
 
     def __post_init__(self) -> None:
-        _Drawn.__post_init__(self)
+        Mechanism.__post_init__(self)
         if self.batch > self.size:
             raise ValueError(f"Expected batch={self.batch} <= size={self.size}: it is drawn without replacement.")
 
@@ -156,17 +140,10 @@ class WithReplacement(_Drawn):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "replacement"
-    title: ClassVar[str] = "Gaussian, batches drawn with replacement"
     how: ClassVar[str] = ", with replacement"
-    assumes: ClassVar[str] = (
-        "**Sampling:** at every step, each of the b places of the batch gets one of the N examples, all equally likely "
-        "and independently of others and of other steps (with replacement). **Noise:** Gaussian, standard deviation "
-        "σ × C, on the sum of gradients clipped to C. An example takes the places of others, so that it moves the sum "
-        "by up to 2C each time it is drawn."
-    )
 
     def __post_init__(self) -> None:
-        _Drawn.__post_init__(self)
+        Mechanism.__post_init__(self)
         if self.batch > MOST_CENTRES:
             raise ValueError(f"Expected batch={self.batch} <= {MOST_CENTRES}, with replacement.")
 

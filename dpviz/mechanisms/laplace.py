@@ -25,11 +25,6 @@ class Laplace(SampledSum):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "laplace"
-    title: ClassVar[str] = "Laplace, add or remove one"
-    assumes: ClassVar[str] = (
-        "**Noise:** Laplace, scale b × C, on a sum of numbers between −C and C, fresh at every step. It is one number "
-        "a step: gradients have many coordinates, and more noise is needed for those."
-    )
     noise: ClassVar[str] = "scale"
     law: ClassVar[str] = "Laplace"
     symbol: ClassVar[str] = "b"

@@ -21,10 +21,12 @@ Equal steps together: a mechanism and how many times it ran.
 
 from __future__ import annotations
 
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from dpviz import _validate
@@ -33,16 +35,16 @@ from dpviz.mechanisms.pair import DominatingPair
 
 RenyiCurve = Callable[[Array], Array]
 
+_WORDS = tomllib.loads(Path(__file__).with_name("mechanisms.toml").read_text("utf-8"))
+# Parameters that are whole numbers.
+_WHOLE = ("rows", "batches", "size", "batch", "largest_batch", "epochs", "band")
 # How parameters are checked, by their names; those called otherwise check themselves.
 CHECKS: dict[str, Callable[[Any], Array]] = {
     "noise_multiplier": _validate.noise_multiplier,
     "scale": partial(_validate.positive, "scale"),
     "sample_rate": _validate.sample_rate,
     "decay": _validate.decay,
-    **{
-        name: partial(_validate.steps, name=name, minimum=1)
-        for name in ("rows", "batches", "size", "batch", "largest_batch", "epochs", "band")
-    },
+    **{name: partial(_validate.steps, name=name, minimum=1) for name in _WHOLE},
 }
 
 
@@ -128,7 +130,9 @@ class Mechanism(ABC):
         kind: its name in links, `dpviz.ask` and the shell; empty for one that no page offers.
         title: what pages call it.
         assumes: what it does, as a Markdown line.
-        step: what one step of it is called: "step" (a batch), "epoch", …
+        step: what one step of it is called: "step" (a batch), "epoch", … (These three stand in mechanisms.toml, or in
+            the class.)
+        most: the largest values of parameters that have one.
         sampler: how batches are made (`accounting.guarantee.SAMPLERS`); empty where `kind` says it.
         noise, symbol: the parameter that says how much noise there is (more is more private), and its symbol.
     """
@@ -140,9 +144,15 @@ class Mechanism(ABC):
     title: ClassVar[str] = ""
     assumes: ClassVar[str] = ""
     step: ClassVar[str] = "step"
+    most: ClassVar[Mapping[str, int]] = {}
     sampler: ClassVar[str] = ""
     noise: ClassVar[str] = "noise_multiplier"
     symbol: ClassVar[str] = "σ"
+
+    def __init_subclass__(cls) -> None:
+        for key, value in _WORDS.get(vars(cls).get("kind", ""), {}).items():
+            if key not in vars(cls):
+                setattr(cls, key, value)
 
     @classmethod
     def parameters(cls) -> tuple[str, ...]:
@@ -152,7 +162,10 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         for name in self.parameters():
             if check := CHECKS.get(name):
-                object.__setattr__(self, name, _validate.scalar(name, check(getattr(self, name))))
+                value = _validate.scalar(name, check(getattr(self, name)))
+                if value > self.most.get(name, value):
+                    raise ValueError(f"Expected {name}={value:.0f} <= {self.most[name]}.")
+                object.__setattr__(self, name, int(value) if name in _WHOLE else value)
 
     def changed(self, **values: Any) -> Mechanism:
         """The same with other values of parameters."""
@@ -173,9 +186,9 @@ class Mechanism(ABC):
         """What it releases, with today's numbers, as LaTeX."""
 
     @property
-    @abstractmethod
     def releases(self) -> bool:
         """Whether anything at all is released; a step that never samples anyone costs nothing."""
+        return True
 
     def pair(self) -> DominatingPair | None:
         """A dominating pair; None where none is known."""

@@ -6,6 +6,7 @@
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -41,11 +42,8 @@ class PersonRows(GaussianSum):
         "person's rows, up to k, are drawn independently of one another, so that they move that sum by up to k × C. "
         "Both ends are exact."
     )
+    most: ClassVar[Mapping[str, int]] = {"rows": MOST_CENTRES}
     rows: int = 1
-
-    def __post_init__(self) -> None:
-        GaussianSum.__post_init__(self)
-        object.__setattr__(self, "rows", row_count(self.rows))
 
     @property
     def moves(self) -> float:

@@ -19,6 +19,7 @@ the first, whatever i is. Doubling reaches t; as a sum concentrates, its grid is
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,7 +33,6 @@ from dpviz.mechanisms.discrete_pair import DiscretePair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism
 from dpviz.mechanisms.pair import ULPS, UNIT, DominatingPair, GaussianNoise, SampledPair
 
-_MOST_BATCHES = 100_000
 _LEAST_NOISE = 0.04  # σ below which ratios overflow
 _MOST_NOISE = 1e6  # σ beyond which a first cell holds all ratios
 _CELL = 0.02  # first h, in standard deviations of ln Y
@@ -53,22 +53,10 @@ class RandomAllocation(Mechanism):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "allocation"
-    title: ClassVar[str] = "Gaussian, one random batch an epoch"
-    step: ClassVar[str] = "epoch"
-    assumes: ClassVar[str] = (
-        "**Sampling:** in every epoch, each example joins one of t batches. The choice is uniform, secret, and "
-        "independent of other examples and epochs. **Noise:** Gaussian, standard deviation σ × C, on the sum of "
-        "gradients clipped to C, fresh at every batch."
-    )
+    most: ClassVar[Mapping[str, int]] = {"batches": 100_000}
     _upper: ClassVar[bool] = True
     noise_multiplier: float
     batches: int = 100
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        if self.batches > _MOST_BATCHES:
-            raise ValueError(f"Expected batches={self.batches:.0f} <= {_MOST_BATCHES}.")
-        object.__setattr__(self, "batches", int(self.batches))
 
     @property
     def text(self) -> str:
@@ -78,10 +66,6 @@ class RandomAllocation(Mechanism):
     def latex(self) -> str:
         noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
         return rf"\Bigl(\sum_{{i \in B_j}} \bar {noise}\Bigr)_{{j \le {self.batches}}}"
-
-    @property
-    def releases(self) -> bool:
-        return True
 
     def pair(self) -> DominatingPair:
         sigma = self.noise_multiplier

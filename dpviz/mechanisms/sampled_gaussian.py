@@ -62,10 +62,6 @@ class SampledGaussian(GaussianSum):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "gaussian"
-    title: ClassVar[str] = "Gaussian, add or remove one"
-    assumes: ClassVar[str] = (
-        "**Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh each step."
-    )
 
     def pair(self) -> SampledPair:
         return SampledPair(GaussianNoise(self.noise_multiplier), self.sample_rate)
@@ -83,11 +79,6 @@ class ReplaceOneGaussian(GaussianSum):
 
     adjacency: ClassVar[Adjacency] = Adjacency.REPLACE_ONE
     kind: ClassVar[str] = "replace"
-    title: ClassVar[str] = "Gaussian, replace one"
-    assumes: ClassVar[str] = (
-        "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. "
-        "Replacing an example moves that sum by up to 2C; σ counts C, as in training."
-    )
 
     @property
     def moves(self) -> float:

@@ -5,6 +5,7 @@
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,13 +37,6 @@ class FixedPartition(Mechanism):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ZERO_OUT
     kind: ClassVar[str] = "partition"
-    title: ClassVar[str] = "Gaussian, the same batches in every epoch"
-    step: ClassVar[str] = "epoch"
-    assumes: ClassVar[str] = (
-        "**Sampling:** none that counts. The same batches come in every epoch, and the attacker knows them (file "
-        "order, or an order that is not known to be secret). **Noise:** Gaussian, standard deviation σ × C, on the sum "
-        "of gradients clipped to C, fresh at every batch."
-    )
     noise_multiplier: float
 
     @property
@@ -52,10 +46,6 @@ class FixedPartition(Mechanism):
     @property
     def latex(self) -> str:
         return rf"\sum_{{i \in B}} \bar g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-
-    @property
-    def releases(self) -> bool:
-        return True
 
     def pair(self) -> DominatingPair:
         return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
@@ -83,18 +73,7 @@ class SecretPartition(RandomAllocation):
     """
 
     kind: ClassVar[str] = "secret"
-    title: ClassVar[str] = "Gaussian, batches cut once in secret"
-    step: ClassVar[str] = "run"
-    assumes: ClassVar[str] = (
-        "**Sampling:** before the first epoch, each example joins one of t batches, which stay the same in all E "
-        "epochs. The choice is uniform, secret, and independent of other examples. **Noise:** Gaussian, standard "
-        "deviation σ × C, on the sum of gradients clipped to C, fresh at every batch of every epoch."
-    )
     epochs: int = 1
-
-    def __post_init__(self) -> None:
-        RandomAllocation.__post_init__(self)
-        object.__setattr__(self, "epochs", int(self.epochs))
 
     @property
     def text(self) -> str:
@@ -130,20 +109,8 @@ class Shuffled(FixedPartition):
     """
 
     kind: ClassVar[str] = "shuffled"
-    title: ClassVar[str] = "Gaussian, shuffled in every epoch"
-    assumes: ClassVar[str] = (
-        "**Sampling:** in every epoch, the data are shuffled anew and cut into t batches of one size. **Noise:** "
-        "Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every batch. The upper end "
-        "counts one Gaussian step an epoch, as if the order were known: a smaller one is not proven. The lower end is "
-        "an attack's."
-    )
+    most: ClassVar[Mapping[str, int]] = {"batches": 100_000}
     batches: int = 100
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        if self.batches > 100_000:
-            raise ValueError(f"Expected batches={self.batches:.0f} <= 100000.")
-        object.__setattr__(self, "batches", int(self.batches))
 
     @property
     def text(self) -> str:

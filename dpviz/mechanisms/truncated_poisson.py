@@ -34,19 +34,8 @@ class TruncatedPoisson(GaussianSum):
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "truncated"
     sampler: ClassVar[str] = ""
-    title: ClassVar[str] = "Gaussian, Poisson samples cut to a largest batch"
-    assumes: ClassVar[str] = (
-        "**Sampling:** every example joins each batch independently with probability q (Poisson). Of more than B "
-        "examples, B are kept, by chance or in an order that does not depend on the data. **Noise:** Gaussian, "
-        "standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step."
-    )
     size: int = 60_000
     largest_batch: int = 1000
-
-    def __post_init__(self) -> None:
-        GaussianSum.__post_init__(self)
-        for name in ("size", "largest_batch"):
-            object.__setattr__(self, name, int(getattr(self, name)))
 
     @property
     def what(self) -> str:
