@@ -401,8 +401,8 @@ FAULTS = (
     Fault(
         "a claim over several mechanisms uses the privacy curve of the first",
         "dpviz/training/accounts/claims.py",
-        "if len(runs) == 1:\n        ((step, number),) = runs",
-        "if runs:\n        (step, number) = runs[0]",
+        "events[0] if len(events) == 1 else (None, 0)",
+        "events[0] if events else (None, 0)",
         "tests/training/test_claims.py::test_several_mechanisms_are_not_judged_by_the_privacy_curve_of_one",
     ),
     Fault(
@@ -429,7 +429,7 @@ FAULTS = (
     Fault(
         "PrivateTraining ignores its views",
         "dpviz/training/private.py",
-        "image_views = None if views == 1 else Views(views, random.views, flips=flips)",
+        "image_views = None if views == 1 else Views(views, random.views, shape, flips=flips)",
         "image_views = None",
         "tests/training/test_private.py::test_views_are_drawn_from_the_training_s_own_stream_and_their_mean_is_clipped",
     ),
@@ -513,8 +513,8 @@ FAULTS = (
     Fault(
         "the claim of a plan forgets earlier runs on the same data",
         "dpviz/training/accounts/claims.py",
-        "runs = merge_events((*spent_before(settings), *planned))",
-        "runs = merge_events(planned)",
+        "merge_events((*spent_before(settings), *planned)),",
+        "merge_events(planned),",
         "tests/training/test_origins.py::test_the_claim_is_that_of_all_runs_on_the_same_data_together",
     ),
     Fault(
@@ -534,15 +534,15 @@ FAULTS = (
     Fault(
         "the lower end of the numerical (PLD) interval is claimed",
         "dpviz/training/accounts/claims.py",
-        "offer(Tight.name, float(interval.upper)",
-        "offer(Tight.name, float(interval.lower)",
+        "claimed(Tight.name, float(interval.upper),",
+        "claimed(Tight.name, float(interval.lower),",
         "tests/training/test_claims.py::test_a_fixed_plan_claims_what_the_tight_accountant_says_of_all_its_steps",
     ),
     Fault(
         "an adaptive run claims only its spending before it starts",
         "dpviz/training/accounts/claims.py",
-        "epsilon=budget.target_epsilon,",
-        "epsilon=budget.epsilon(),",
+        "budget.target_epsilon, settings.last_step",
+        "budget.epsilon(), settings.last_step",
         "tests/training/test_claims.py::test_an_adaptive_run_claims_the_budget_that_its_filter_holds",
     ),
     Fault(
@@ -905,9 +905,9 @@ FAULTS = (
     Fault(
         "a step reports a smaller sampling rate",
         "dpviz/training/sampling.py",
-        "return float(batch_size), batch_size / examples, None",
-        "return float(batch_size), batch_size / (examples + 50), None",
-        "tests/training/test_sampling.py::test_edges_of_the_rate",
+        "sampler.mechanism(1.0, examples=examples,",
+        "sampler.mechanism(1.0, examples=examples + 50,",
+        "tests/training/test_sampling.py::test_batches_are_as_likely_as_the_rate_they_report",
     ),
     Fault(
         "the lower end of the best attack accuracy is shown",
@@ -1010,8 +1010,8 @@ FAULTS = (
     Fault(
         "an allocated batch is reported as a Poisson batch",
         "dpviz/training/sampling.py",
-        "        if self.whole is None:\n",
-        "        if True:\n",
+        "sampler.mechanism(1.0, examples=examples,",
+        "Poisson.mechanism(1.0, examples=examples,",
         "tests/training/test_samplers.py::test_a_program_s_training_draws_as_it_says",
     ),
     Fault(
