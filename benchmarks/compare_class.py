@@ -4,7 +4,8 @@
 
 Every visitor is a client of the wire protocol (`tools/attack/crowd.py`): it opens its page over a websocket of its own
 and, when all have theirs, moves over 30 stops in a second and asks for frames as `dpviz/charts/hand/frames.js` does,
-until it has them all. A second round pulls the same stops again: what the class has asked for is there.
+until it has them all. A second round pulls the same stops again: what the class has asked for is there. In a second
+class, on a server of its own, ten seconds pass between the opening of the pages and the pull.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from tools.attack.crowd import MOST, PATIENCE, open_page, server_process, times,
 VISITORS = 60
 STOPS = 30
 PULL = 1.0  # seconds
+REST = 10.0  # seconds that the second class looks at its pages
 LINKS = (
     ("compose", "", "sigma"),
     ("compose", "q=0.0123&delta=3e-6", "sigma"),
@@ -83,9 +85,13 @@ def attend(url: str, number: int, together: threading.Barrier, rounds: list[list
             sweep(port, drawn.tokens[moved], moved, passed, seen[number % len(LINKS)])
 
 
-def table(visitors: int = VISITORS) -> str:
-    """Seconds until everybody had the sweep, by link and round, and the server's CPU seconds of each round."""
-    names = ("at once", "again")
+def table(visitors: int, names: tuple[str, ...], rest: float) -> str:
+    """Seconds until everybody had the sweep, by link and round, and the server's CPU seconds of each round.
+
+    Args:
+        names: of the rounds.
+        rest: seconds before the first one.
+    """
     rounds = [[Sweeps() for _ in LINKS] for _ in names]
     cpu: list[float] = []
     with ExitStack() as stack:
@@ -97,7 +103,11 @@ def table(visitors: int = VISITORS) -> str:
         def spent() -> None:
             cpu.append(sum(sum(each.cpu_times()[:2]) for each in (server, *server.children())))
 
-        together = threading.Barrier(visitors, action=spent)
+        def ready() -> None:
+            time.sleep(0.0 if cpu else rest)
+            spent()
+
+        together = threading.Barrier(visitors, action=ready)
         crowd = [threading.Thread(target=attend, args=(url, i, together, rounds)) for i in range(visitors)]
         for one in crowd:
             one.start()
@@ -124,4 +134,6 @@ def table(visitors: int = VISITORS) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, default=VISITORS)
-    print(table(parser.parse_args().visitors))
+    visitors = parser.parse_args().visitors
+    print(table(visitors, ("at once", "again"), rest=0.0))
+    print(table(visitors, (f"{REST:.0f} s after it opened",), rest=REST))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ _NARROW = frozenset("iljtfrI.,:;|!'()[]/ \u202f·↑↓")
 _WIDE = frozenset("mwMWGOQ@%→∞σεδ×")
 
 
+@lru_cache(maxsize=1024)  # a name is tried in many places
 def text_width(text: str, size: float) -> float:
     """About how many pixels `text` takes in the app's font at `size` pixels; errs on the wide side."""
     ems = sum(0.31 if c in _NARROW else 0.84 if c in _WIDE else 0.64 if c.isupper() else 0.55 for c in text)

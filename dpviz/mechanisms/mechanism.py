@@ -25,7 +25,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -155,6 +155,7 @@ class Mechanism(ABC):
                 setattr(cls, key, value)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def parameters(cls) -> tuple[str, ...]:
         """The names of its parameters."""
         return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]  # those that have any

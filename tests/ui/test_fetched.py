@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
-from dpviz._remember import MEMORY
+from dpviz._remember import MEMORY, Memory
 from dpviz.charts import hand as charts_of_hand
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
@@ -504,9 +504,10 @@ def test_what_is_made_ahead_is_what_the_first_visitor_asks_for() -> None:
         assert len({key for name, key in wanted if name in names}) == ahead.SLIDERS, page
 
 
-def test_frames_around_the_newest_page_are_made_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a session that ended not at all, and none while somebody waits."""
     monkeypatch.setattr(ahead, "_pages", OrderedDict())
+    monkeypatch.setattr(fetched, "_frames", Memory(2**20))
     older, newer = (open_app("compose", f"curves=moments&sigma={sigma}&units=mechanism") for sigma in (2, 3))
     monkeypatch.setattr(beside.makers, "ready", 1)
     assert ahead._next(iter(())) is None, "just asked"
@@ -523,17 +524,25 @@ def test_frames_around_the_newest_page_are_made_first(monkeypatch: pytest.Monkey
         return made
 
     assert prepared(6) == [
+        ("sigma", "2"),
         ("sigma", "3"),
         ("q", "0.01"),
+        ("q", "0.01"),
         ("steps", "10000"),
-        ("sigma", "2.9"),
-        ("sigma", "3.2"),
-        ("q", "0.012"),
+        ("steps", "10000"),
     ]
     newer = older
     gc.collect()
-    assert prepared(2) == [("sigma", "2"), ("q", "0.01")]
-    monkeypatch.setattr(fetched, "busy", lambda: True)
+    assert prepared(3) == [("sigma", "1.8"), ("sigma", "2.2"), ("q", "0.012")]
+    with monkeypatch.context() as crowded:
+        crowded.setattr(fetched, "busy", lambda: True)
+        assert ahead._next(iter(())) is None
+    every = {key: fetched._offers[token].recipe.moved for key, token in tokens(older).items()}
+    ticks = {(key, every[key].write(tick)) for key in ("sigma", "q", "steps") for tick in every[key].ticks}
+    left = (
+        ticks - {("sigma", text) for text in ("2", "1.8", "2.2")} - {("q", "0.01"), ("q", "0.012"), ("steps", "10000")}
+    )
+    assert set(prepared(len(left))) == left
     assert ahead._next(iter(())) is None
 
 

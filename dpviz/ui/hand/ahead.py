@@ -1,5 +1,5 @@
-"""Frames that visitors will want, made before a hand comes: around the values at which their pages stand, the newest
-page first; and, before anyone comes, around those at which every page starts.
+"""Frames that visitors will want, made before a hand comes: around the values at which their pages stand, for each page
+in turn; and, before anyone comes, around those at which every page starts.
 
 As many threads as there are processes beside the app make them, and only while nobody waits for the server.
 """
@@ -8,8 +8,8 @@ import threading
 import time
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from dpviz.fields.field import Number
 from dpviz.questions import units
@@ -23,15 +23,16 @@ from dpviz.ui.hand import beside, fetched
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
-NEAR = 12  # stops on either side of a value at which a page stands
-PAGES_KEPT = 64
+PAGES_KEPT = 64  # pages that stand; all frames of one take a process some three seconds
 REST = {"stands": 0.3, "starts": 10.0}  # seconds after the app began, or a visitor asked for something
 LOOK = 0.05  # seconds between two looks whether somebody waits
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
+T = TypeVar("T")
+
 _lock = threading.Lock()
 _asked = 0.0  # when a visitor last asked for something
-_pages: OrderedDict[int, Iterator[tuple[str, str]]] = OrderedDict()  # session → tokens and values, the newest page last
+_pages: OrderedDict[int, Iterator[tuple[str, str]]] = OrderedDict()  # session → tokens and values, in turn
 
 
 class Slider(NamedTuple):
@@ -56,7 +57,7 @@ def stands(session: int, question: Question[Any], get: Reader, tokens: Mapping[s
     """A session's page stands at the values that `get` tells; `tokens` are those of its frames, by field."""
     make_way()
     sliders = main_sliders(question, get, tokens)
-    wanted = ((tokens[one.field.key], text) for off in range(NEAR + 1) for one in sliders for text in one.around(off))
+    wanted = nearest_first([(tokens[one.field.key], one) for one in sliders])
     with _lock:
         _pages.pop(session, None)
         _pages[session] = wanted
@@ -87,12 +88,12 @@ def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, 
     since = time.monotonic() - _asked
     with _lock:
         while _pages and since > REST["stands"]:
-            session, wanted = next(reversed(_pages.items()))
+            session, wanted = _pages.popitem(last=False)
             for token, text in wanted:
                 offer = fetched.find_offer(token)
                 if offer is not None and fetched.kept(offer.recipe, text) is None:
+                    _pages[session] = wanted
                     return offer.recipe, text
-            del _pages[session]
         return next(first, None) if since > REST["starts"] else None
 
 
@@ -104,8 +105,13 @@ def first_pages() -> Iterator[tuple[fetched.Recipe, str]]:
         made = fetched.recipes(page.key, question, get, question.read(get), AS_IT_STARTS, show)
         by_key = {recipe.moved.key: recipe for recipe in made}
         every += [(by_key[one.field.key], one) for one in main_sliders(question, get, by_key)]
-    longest = max(len(one.field.ticks) for _, one in every)
-    return ((recipe, text) for off in range(longest) for recipe, one in every for text in one.around(off))
+    return nearest_first(every)
+
+
+def nearest_first(sliders: Sequence[tuple[T, Slider]]) -> Iterator[tuple[T, str]]:
+    """Every stop of some sliders, in turn, from the present value outwards: a slider's companion and the stop."""
+    longest = max((len(slider.field.ticks) for _, slider in sliders), default=0)
+    return ((name, text) for off in range(longest) for name, slider in sliders for text in slider.around(off))
 
 
 def main_sliders(question: Question[Any], get: Reader, keys: Collection[str]) -> list[Slider]:
