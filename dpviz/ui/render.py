@@ -173,8 +173,9 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
         return
     measuring.ways_on()
     details.details(shown.key, question, answer, lambda other: _beside_pins(shown, question)(other))
-    with st.container(key="dpviz-below"):
-        details.blocks(question.below(answer), f"{shown.key}.below")
+    if below := question.below(answer):
+        with st.container(key="dpviz-below"):
+            details.blocks(below, f"{shown.key}.below")
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------

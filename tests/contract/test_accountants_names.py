@@ -21,7 +21,7 @@ OWN = {
 # The same words for other things: a setting of runs, and attributes of facts, by which they are read.
 OTHER_THINGS = {
     "bayesian": {
-        "questions/papers/bayesian.py", "questions/train/settings.py", "training/accounts/bayesian.py",
+        "questions/papers/bayesian.py", "questions/train/settings.py",
         "training/session.py", "training/settings.py", "training/values.py", "ui/train/words.py",
     },
     "odometer": {"questions/budget/policy.py", "questions/budget/trained.py"},

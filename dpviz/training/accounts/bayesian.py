@@ -75,7 +75,7 @@ class Facts(NamedTuple):
             key = "mostly_unseen"
         elif self.order == ORDERS[-1]:
             key = "largest_order"
-        return words("bayesian", key, facts=self, orders=ORDERS[-1])
+        return words("bayesian_dp", key, facts=self, orders=ORDERS[-1])
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:

@@ -338,7 +338,7 @@ class LiveAccounts:
             return ""
         facts, epsilon, ceiling = self.bayesian.facts(), self.epsilons()[bayesian.NAME], self.bayesian_ceiling()
         settings, bounds = self.settings, {"epsilon": _rounded(epsilon), "estimate": _rounded(facts.estimate)}
-        text = words("bayesian", "bound", s=settings, a=self.bayesian, facts=facts, mark=NOT_COVERED, **bounds)
+        text = words("bayesian_dp", "bound", s=settings, a=self.bayesian, facts=facts, mark=NOT_COVERED, **bounds)
         if settings.bayesian_distances != "norms":
             why = f"With sampled batches, distances of pairs give no bound for either adjacency. {facts.reason()}"
             return f"{text} {why}"
