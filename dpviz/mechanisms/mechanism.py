@@ -24,8 +24,8 @@ from __future__ import annotations
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -155,10 +155,10 @@ class Mechanism(ABC):
                 setattr(cls, key, value)
 
     @classmethod
-    @lru_cache(maxsize=64)
     def parameters(cls) -> tuple[str, ...]:
         """The names of its parameters."""
-        return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]  # those that have any
+        names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]  # kinds are dataclasses
+        return names
 
     def __post_init__(self) -> None:
         for name in self.parameters():
