@@ -506,7 +506,8 @@ def test_what_is_made_ahead_is_what_the_first_visitor_asks_for() -> None:
 
 def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a session that ended not at all, and none while somebody waits."""
-    monkeypatch.setattr(ahead, "_pages", OrderedDict())
+    monkeypatch.setattr(ahead, "_pages", {"near": OrderedDict(), "far": OrderedDict()})
+    monkeypatch.setattr(ahead, "NEAR", 12)
     monkeypatch.setattr(fetched, "_frames", Memory(2**20))
     older, newer = (open_app("compose", f"curves=moments&sigma={sigma}&units=mechanism") for sigma in (2, 3))
     monkeypatch.setattr(beside.makers, "ready", 1)
@@ -542,7 +543,10 @@ def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatc
     left = (
         ticks - {("sigma", text) for text in ("2", "1.8", "2.2")} - {("q", "0.01"), ("q", "0.012"), ("steps", "10000")}
     )
-    assert set(prepared(len(left))) == left
+    near = prepared(12 - 6)
+    assert ahead._next(iter(())) is None, "the others come later"
+    monkeypatch.setattr(ahead, "_asked", time.monotonic() - 4.0)
+    assert {*near, *prepared(len(left) - len(near))} == left
     assert ahead._next(iter(())) is None
 
 

@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dpviz.fields.field import Number
@@ -24,7 +25,8 @@ from dpviz.ui.hand import beside, fetched
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
 PAGES_KEPT = 64  # pages that stand; all frames of one take a process some three seconds
-REST = {"stands": 0.3, "starts": 10.0}  # seconds after the app began, or a visitor asked for something
+NEAR = 75  # of them, the nearest ones, which come first
+REST = {"near": 0.3, "far": 3.0, "starts": 10.0}  # seconds after the app began, or a visitor asked for something
 LOOK = 0.05  # seconds between two looks whether somebody waits
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 _lock = threading.Lock()
 _asked = 0.0  # when a visitor last asked for something
-_pages: OrderedDict[int, Iterator[tuple[str, str]]] = OrderedDict()  # session → tokens and values, in turn
+_pages = {rest: OrderedDict[int, Iterator[tuple[str, str]]]() for rest in ("near", "far")}  # session → tokens, stops
 
 
 class Slider(NamedTuple):
@@ -57,12 +59,13 @@ def stands(session: int, question: Question[Any], get: Reader, tokens: Mapping[s
     """A session's page stands at the values that `get` tells; `tokens` are those of its frames, by field."""
     make_way()
     sliders = main_sliders(question, get, tokens)
-    wanted = nearest_first([(tokens[one.field.key], one) for one in sliders])
+    far = nearest_first([(tokens[one.field.key], one) for one in sliders])
     with _lock:
-        _pages.pop(session, None)
-        _pages[session] = wanted
-        if len(_pages) > PAGES_KEPT:
-            _pages.popitem(last=False)
+        for rest, stops in (("near", islice(far, NEAR)), ("far", far)):
+            _pages[rest].pop(session, None)
+            _pages[rest][session] = stops
+            if len(_pages[rest]) > PAGES_KEPT:
+                _pages[rest].popitem(last=False)
 
 
 def begin() -> threading.Event:
@@ -87,13 +90,14 @@ def _next(first: Iterator[tuple[fetched.Recipe, str]]) -> tuple[fetched.Recipe, 
         return None
     since = time.monotonic() - _asked
     with _lock:
-        while _pages and since > REST["stands"]:
-            session, wanted = _pages.popitem(last=False)
-            for token, text in wanted:
-                offer = fetched.find_offer(token)
-                if offer is not None and fetched.kept(offer.recipe, text) is None:
-                    _pages[session] = wanted
-                    return offer.recipe, text
+        for rest, pages in _pages.items():
+            while pages and since > REST[rest]:
+                session, stops = pages.popitem(last=False)
+                for token, text in stops:
+                    offer = fetched.find_offer(token)
+                    if offer is not None and fetched.kept(offer.recipe, text) is None:
+                        pages[session] = stops
+                        return offer.recipe, text
         return next(first, None) if since > REST["starts"] else None
 
 
