@@ -9,7 +9,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from dpviz.fields.field import Number
@@ -59,9 +59,10 @@ def stands(session: int, question: Question[Any], get: Reader, tokens: Mapping[s
     """A session's page stands at the values that `get` tells; `tokens` are those of its frames, by field."""
     make_way()
     sliders = main_sliders(question, get, tokens)
-    far = nearest_first([(tokens[one.field.key], one) for one in sliders])
+    named = [(tokens[one.field.key], one) for one in sliders]
+    far = chain.from_iterable(nearest_first([one]) for one in named)  # one slider after the other
     with _lock:
-        for rest, stops in (("near", islice(far, NEAR)), ("far", far)):
+        for rest, stops in (("near", islice(nearest_first(named), NEAR)), ("far", far)):
             _pages[rest].pop(session, None)
             _pages[rest][session] = stops
             if len(_pages[rest]) > PAGES_KEPT:
