@@ -189,8 +189,8 @@ def watched_tab(browser: Browser, own: str, **options: Any) -> Iterator[Page]:
         tab.on("pageerror", lambda error: errors.append(str(error)))
         yield tab
         no_traceback(tab)
-    assert elsewhere == []
-    assert errors == []
+    assert elsewhere == [], elsewhere
+    assert errors == [], errors
 
 
 def visitor(browser: Browser, url: str) -> Page:

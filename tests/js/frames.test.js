@@ -97,7 +97,7 @@ test("one request is on its way, answered with what is there; the next says wher
 });
 
 test("what the server does not know any more is not asked for again before its next answer", async (t) => {
-  const asked = server(t, () => 404);
+  const asked = server(t, () => 205);
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const frames = new Frames(() => {});
   frames.offer("", { sigma: "old" });

@@ -206,8 +206,9 @@ def test_over_http() -> None:
     found = reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=sigma&at=2%2C3")
     assert found.status_code == 200
     assert set(json.loads(gzip.decompress(found.body))["frames"]) <= {"2", "3"}
-    assert reply(f"{root()}/frames/nobody", "field=sigma&at=2").status_code == 404
-    assert reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=sigma&at=4", disconnected).status_code == 404
+    assert reply(f"{root()}/frames/nobody", "field=sigma&at=2").status_code == 205
+    assert reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=sigma&at=4", disconnected).status_code == 205
+    assert reply(f"{root()}/late/nobody").status_code == 205, "the browser's console has no error"
     bundle, library = (gzip.decompress(reply(f"{root()}/{mark()}/{name}").body) for name in (BUNDLE, PLOTLY))
     assert library == charts_of_hand.plotly().read_bytes()
     assert not re.search(rb"^import ", bundle, re.MULTILINE)

@@ -119,8 +119,8 @@ export class Frames {
   async reply({ token, field, texts }, signal) {
     const query = new URLSearchParams({ field, at: texts.join(",") });
     const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal });
-    if (reply.status === 404) this.gone.add(token);
-    if (!reply.ok) throw new Error(`frames: ${reply.status}`);
+    if (reply.status === 205) this.gone.add(token);
+    if (reply.status !== 200) throw new Error(`frames: ${reply.status}`);
     return reply.json();
   }
 

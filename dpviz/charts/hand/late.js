@@ -32,7 +32,7 @@ export class Late {
   async part(address, signal) {
     const reply = await fetch(address, { signal });
     if (reply.status === 204) return 1;
-    if (reply.status === 404) return null;
+    if (reply.status === 205) return null;
     if (reply.status !== 200) return RETRY;
     const { figure, columns, ...words } = await reply.json();
     if (!signal.aborted) this.arrived({ ...words, figure: figure && unpacked(figure, columns) }); // none where something failed

@@ -153,16 +153,21 @@ async def _frames(request: Request) -> Response:
     ahead.make_way()
     content = await fetched.frames(token, asked.get("field", ""), values, request.is_disconnected)
     if content is None:
-        return Response("These frames are not kept any more.", 404, media_type="text/plain")
+        return _over()
     return _fresh(content)
 
 
 async def _late(request: Request) -> Response:
     parts = fetched.find_slow_parts(request.path_params["token"])
     if parts is None:
-        return Response("This page has moved on.", 404, media_type="text/plain")
+        return _over()
     content = await fetched.slow_parts(parts, request.is_disconnected)
     return Response(status_code=204) if content is None else _fresh(content)
+
+
+def _over() -> Response:
+    """The page has moved on: what has this name is not kept any more. No error, which browsers would log as one."""
+    return Response(status_code=205)
 
 
 def _fresh(content: bytes) -> Response:
