@@ -19,7 +19,7 @@ function server(t, status = () => 200) {
     asked.push({ address: address.split("?")[0], texts });
     const code = status(asked.length);
     const frames = Object.fromEntries(texts.map((text) => [text, text === "13" ? null : { figure: FIGURE, headline: text }]));
-    return { ok: code === 200, status: code, headers: new Headers(), json: async () => ({ frames, columns: {} }) };
+    return { status: code, headers: new Headers(), json: async () => ({ frames, columns: {} }) };
   });
   return asked;
 }
@@ -72,7 +72,7 @@ test("one request is on its way, answered with what is there; the next says wher
   });
   const answer = async ({ resolve }, ...texts) => {
     const frames = Object.fromEntries(texts.map((text) => [text, { figure: FIGURE }]));
-    resolve({ ok: true, json: async () => ({ frames, columns: {} }) });
+    resolve({ status: 200, json: async () => ({ frames, columns: {} }) });
     await new Promise((resolve) => setTimeout(resolve));
   };
   const frames = new Frames(() => {});
