@@ -211,10 +211,10 @@ class AskedControl:
 
 
 def _resolve(target: str) -> Any:
-    try:
-        return resolve_name(target)
-    except (AttributeError, ValueError):
-        raise ValueError(f"Expected target={target!r} to be the name of a function, as in 'module:function'.") from None
+    with suppress(AttributeError, ValueError):
+        if callable(function := resolve_name(target)):
+            return function
+    raise ValueError(f"Expected target={target!r} to be the name of a function, as in 'module:function'.")
 
 
 def call(target: str, settings: Event, options: Event, sender: Sender, control: AskedControl) -> None:

@@ -159,6 +159,7 @@ class TestCall:
             ("silent", "done", ""),
             ("failing_in_words", "failed", "in its own words"),
             ("missing", "failed", MISSING),
+            ("plain.__name__", "failed", MISSING.replace("missing", "plain.__name__")),
             ("unavailable", "failed", "The digits are not here."),  # our own errors speak without their type's name
         ],
     )

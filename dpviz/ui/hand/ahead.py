@@ -24,8 +24,8 @@ from dpviz.ui.hand import beside, fetched
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
-PAGES_KEPT = 64  # pages that stand; all frames of one take a process some three seconds
-NEAR = 75  # of them, the nearest ones, which come first
+NEAR = 75  # frames of a page that come first
+PAGES_KEPT = 64  # pages that stand; all frames of one take a process some four seconds
 REST = {"near": 0.3, "far": 3.0, "starts": 10.0}  # seconds after the app began, or a visitor asked for something
 LOOK = 0.05  # seconds between two looks whether somebody waits
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
@@ -114,7 +114,7 @@ def first_pages() -> Iterator[tuple[fetched.Recipe, str]]:
 
 
 def nearest_first(sliders: Sequence[tuple[T, Slider]]) -> Iterator[tuple[T, str]]:
-    """Every stop of some sliders, in turn, from the present value outwards: a slider's companion and the stop."""
+    """A slider's name, as it is given, and a stop, for all their stops: those next to the present values first."""
     longest = max((len(slider.field.ticks) for _, slider in sliders), default=0)
     return ((name, text) for off in range(longest) for name, slider in sliders for text in slider.around(off))
 

@@ -138,7 +138,8 @@ def read_csv(data: Description, part: Location) -> Examples:
                 if row[label].strip() not in data.classes:
                     raise data.no_class(f"{where}, column {data.label!r}")
                 y[done] = data.classes.index(row[label].strip())
-                owners += [] if owner is None else [row[owner].strip()]
+                if owner is not None:
+                    owners.append(row[owner].strip())
                 done += 1
         except UnicodeDecodeError:
             raise NotADataSet(f"{part.file}: expected text in UTF-8. Save it again with that encoding.") from None
