@@ -64,20 +64,6 @@ class Correlated(Mechanism):
         raise NotImplementedError
 
     @property
-    def how(self) -> str:
-        """How noise is correlated, in words."""
-        raise NotImplementedError
-
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, {self.how}, {self.epochs} epochs of {self.batches} batches"
-
-    @property
-    def latex(self) -> str:
-        noise = rf"\mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-        return rf"\Bigl(\sum_{{i \in B_t}} \bar g_i + (C^{{-1}} Z)_t\Bigr)_{{t \le T}},\ Z_{{tj}} \sim {noise}"
-
-    @property
     def as_gaussian(self) -> float:
         return self.noise_multiplier / self.sensitivity
 
@@ -105,10 +91,6 @@ class CorrelatedNoise(Correlated):
     decay: float = 0.9
     batches: int = 100
     epochs: int = 15
-
-    @property
-    def how(self) -> str:
-        return f"correlated with κ = {self.decay:.6g}"
 
     @property
     def _repeats(self) -> Array:
@@ -147,10 +129,6 @@ class CorrelatedEpoch(CorrelatedNoise):
         return tuple((epoch, 1) for epoch in each[:-1]) + ((each[-1], epochs - different + 1),)
 
     @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, {self.how}, epoch {self.epochs} of {self.batches} batches"
-
-    @property
     def _squared(self) -> float:
         return float(np.sum(self.column(self.batches) ** 2) * self._repeats[-1] ** 2)
 
@@ -178,10 +156,6 @@ class BandedNoise(Correlated):
                 f"Expected band={self.band} <= batches={self.batches}: a wider band would hold two uses of one "
                 "example. Take a smaller band."
             )
-
-    @property
-    def how(self) -> str:
-        return f"correlated within {self.band} steps"
 
     @property
     def _squared(self) -> float:

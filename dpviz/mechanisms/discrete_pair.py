@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.mechanisms.pair import Cells, DominatingPair, LossSplit
+from dpviz.mechanisms.pair import Cells, LossPair
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DiscretePair(DominatingPair):
-    """An output is its own loss, ln(P/Q).
+class DiscretePair(LossPair):
+    """A pair of so many losses.
 
     Attributes:
         noise: its scale.
@@ -46,9 +46,6 @@ class DiscretePair(DominatingPair):
             math.inf if self.never > 0.0 else -float(self.losses[0]),
         )
 
-    def loss(self, z: Array | float) -> Array:
-        return np.asarray(z, dtype=np.float64)
-
     def output(self, loss: Array | float) -> Array:
         loss = np.asarray(loss, dtype=np.float64)
         return np.where(loss < self.losses[0], -math.inf, np.where(loss > self.losses[-1], math.inf, loss))
@@ -61,12 +58,6 @@ class DiscretePair(DominatingPair):
         inside = slice(at[0], at[-1])
         sums = (np.bincount(cell, part[inside], minlength=z.size - 1) for part in parts)
         return Cells(*(np.asarray(each, dtype=np.float64) for each in sums))
-
-    def split(self, loss: float) -> LossSplit:
-        sides = self.below(loss), self.above(loss)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left, right = (float(np.log(p) - np.log(q)) for q, p in np.array(sides))
-        return LossSplit(left, right, sides[0][0])
 
     def below(self, z: float) -> tuple[float, float]:
         mass = self.mass[: np.searchsorted(self.losses, z, side="right")]

@@ -35,16 +35,6 @@ class _Drawn(Mechanism):
     noise_multiplier: float
     size: int
     batch: int
-    how: ClassVar[str]
-
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, batches of {self.batch} out of {self.size}{self.how}"
-
-    @property
-    def latex(self) -> str:
-        noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-        return rf"\sum_{{i \in B}} \bar {noise},\quad |B| = {self.batch},\ N = {self.size}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,6 @@ class FixedSize(_Drawn):
 
     adjacency: ClassVar[Adjacency] = Adjacency.REPLACE_ONE
     kind: ClassVar[str] = "fixed"
-    how: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
@@ -140,7 +129,6 @@ class WithReplacement(_Drawn):
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "replacement"
-    how: ClassVar[str] = ", with replacement"
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

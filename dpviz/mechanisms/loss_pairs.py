@@ -7,30 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.mechanisms.pair import UNIT, Cells, DominatingPair, LossSplit, SampledPair
+from dpviz.mechanisms.pair import UNIT, Cells, DominatingPair, LossPair, SampledPair
 
 
 @dataclass(frozen=True, slots=True)
-class _LossPair(DominatingPair):
-    """An output is its own loss, ln(P/Q)."""
-
-    def loss(self, z: Array | float) -> Array:
-        return np.asarray(z, dtype=np.float64)
-
-    def output(self, loss: Array | float) -> Array:
-        loss = np.asarray(loss, dtype=np.float64)
-        removed, added = self.largest_losses
-        return np.where(loss >= removed, math.inf, np.where(loss <= -added, -math.inf, loss))
-
-    def split(self, loss: float) -> LossSplit:
-        below, above = self.below(loss), self.above(loss)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left, right = (float(np.log(p) - np.log(q)) for q, p in np.array([below, above]))
-        return LossSplit(left, right, below[0])
-
-
-@dataclass(frozen=True, slots=True)
-class OneOfPairs(_LossPair):
+class OneOfPairs(LossPair):
     """One of several pairs at random, the same under P and Q, and who sees the output is told which.
 
     Attributes:
@@ -82,7 +63,7 @@ class OneOfPairs(_LossPair):
 
 
 @dataclass(frozen=True, slots=True)
-class BothWaysPair(_LossPair):
+class BothWaysPair(LossPair):
     """The least pair that dominates (P, Q) and (Q, P) of a sampled pair at every ε ≥ 0, whichever way they are told.
 
     For ε ≥ 0 its δ(ε) is removal's, f, in both directions, so that for k = e^ε < 1 it is 1 − k + k f(1/k). This is a

@@ -22,7 +22,6 @@ Equal steps together: a mechanism and how many times it ran.
 from __future__ import annotations
 
 import tomllib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +34,7 @@ from dpviz.mechanisms.pair import DominatingPair
 
 RenyiCurve = Callable[[Array], Array]
 
-_WORDS = tomllib.loads(Path(__file__).with_name("mechanisms.toml").read_text("utf-8"))
+WORDS = tomllib.loads(Path(__file__).with_name("mechanisms.toml").read_text("utf-8"))
 # Parameters that are whole numbers.
 _WHOLE = ("rows", "batches", "size", "batch", "largest_batch", "epochs", "band")
 # How parameters are checked, by their names; those called otherwise check themselves.
@@ -58,6 +57,7 @@ class Adjacency:
         neighbours: a plural subject: which data sets differ by that much.
         secret: what an attacker who knows everything else guesses, as an indirect question.
         size_is_secret: whether neighbours differ in how many examples they have.
+        persons: the key of the same for all rows of one person, in mechanisms.toml.
     """
 
     ADD_REMOVE: ClassVar[Adjacency]
@@ -69,6 +69,7 @@ class Adjacency:
     neighbours: str
     secret: str
     size_is_secret: bool = False
+    persons: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -76,53 +77,15 @@ class Adjacency:
     @property
     def of_person(self) -> Adjacency:
         """The same of all rows of one person."""
-        return _OF_PERSON[self.name]
+        return _ADJACENCIES[self.persons]
 
 
-Adjacency.ADD_REMOVE = Adjacency(
-    "add or remove one example",
-    unit="one example",
-    neighbours="Data sets that differ by adding or removing one example",
-    secret="whether you took part",
-    size_is_secret=True,
-)
-Adjacency.REPLACE_ONE = Adjacency(
-    "replace one example",
-    unit="one example",
-    neighbours="Data sets that differ in one example, replaced by any other,",
-    secret="whether the data held your example or another in its place",
-)
-Adjacency.PERSON = Adjacency(
-    "add or remove all rows of one person",
-    unit="one person",
-    neighbours="Data sets that differ by adding or removing all rows of one person",
-    secret="whether any of your rows took part",
-    size_is_secret=True,
-)
-Adjacency.ZERO_OUT = Adjacency(
-    "one example counts, or counts as nothing",
-    unit="one example",
-    neighbours="Data sets in which one example keeps its place, but may count as nothing (zero-out),",
-    secret="whether your example counted",
-)
-_OF_PERSON = {
-    Adjacency.ADD_REMOVE.name: Adjacency.PERSON,
-    Adjacency.REPLACE_ONE.name: Adjacency(
-        "replace all rows of one person",
-        unit="one person",
-        neighbours="Data sets in which the rows of one person are replaced by any others",
-        secret="whether the data held your rows or others in their place",
-    ),
-    Adjacency.ZERO_OUT.name: Adjacency(
-        "all rows of one person count, or count as nothing",
-        unit="one person",
-        neighbours="Data sets in which the rows of one person keep their places, but may count as nothing (zero-out),",
-        secret="whether your rows counted",
-    ),
-}
+_ADJACENCIES = {name: Adjacency(**each) for name, each in WORDS["adjacencies"].items()}
+Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE = _ADJACENCIES["add_remove"], _ADJACENCIES["replace_one"]
+Adjacency.PERSON, Adjacency.ZERO_OUT = _ADJACENCIES["person"], _ADJACENCIES["zero_out"]
 
 
-class Mechanism(ABC):
+class Mechanism:
     """One step of a mechanism; a frozen, hashable value.
 
     Attributes:
@@ -130,8 +93,9 @@ class Mechanism(ABC):
         kind: its name in links, `dpviz.ask` and the shell; empty for one that no page offers.
         title: what pages call it.
         assumes: what it does, as a Markdown line.
-        step: what one step of it is called: "step" (a batch), "epoch", … (These three stand in mechanisms.toml, or in
-            the class.)
+        step: what one step of it is called: "step" (a batch), "epoch", …
+        text_template, latex_template: `text` and `latex`, with its parameters as {self.…}. (These five stand in
+            mechanisms.toml, or in the class; a subclass of no kind has its parent's.)
         most: the largest values of parameters that have one.
         sampler: how batches are made (`accounting.guarantee.SAMPLERS`); empty where `kind` says it.
         noise, symbol: the parameter that says how much noise there is (more is more private), and its symbol.
@@ -144,13 +108,15 @@ class Mechanism(ABC):
     title: ClassVar[str] = ""
     assumes: ClassVar[str] = ""
     step: ClassVar[str] = "step"
+    text_template: ClassVar[str]
+    latex_template: ClassVar[str]
     most: ClassVar[Mapping[str, int]] = {}
     sampler: ClassVar[str] = ""
     noise: ClassVar[str] = "noise_multiplier"
     symbol: ClassVar[str] = "σ"
 
     def __init_subclass__(cls) -> None:
-        for key, value in _WORDS.get(vars(cls).get("kind", ""), {}).items():
+        for key, value in WORDS.get(vars(cls).get("kind", ""), {}).items():
             if key not in vars(cls):
                 setattr(cls, key, value)
 
@@ -177,14 +143,14 @@ class Mechanism(ABC):
         return None
 
     @property
-    @abstractmethod
     def text(self) -> str:
         """What it is, with today's numbers, in words."""
+        return self.text_template.format(self=self)
 
     @property
-    @abstractmethod
     def latex(self) -> str:
         """What it releases, with today's numbers, as LaTeX."""
+        return self.latex_template.format(self=self)
 
     @property
     def releases(self) -> bool:

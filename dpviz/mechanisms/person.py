@@ -14,18 +14,11 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from dpviz.mechanisms.fixed_size import WithReplacement
-from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
+from dpviz.mechanisms.mechanism import WORDS, Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.mechanisms.pair import DominatingPair
 from dpviz.mechanisms.person_rows import PersonRows, binomial, mixture_curve, row_count
 from dpviz.mechanisms.sampled_gaussian import ReplaceOneGaussian, SampledGaussian
-
-_EXACT = " **Rows:** up to k of one person. They move a sum by up to k times as much as one row. Both ends are exact."
-_GROUP = (
-    " **Rows:** up to k of one person. The upper end is group privacy: the rows change one after the other, and only "
-    "the privacy curve of one row is used, so that the truth may lie far below it. The lower end is that of one row, "
-    "or of two data sets."
-)
 
 
 def _of_base(name: str) -> Any:
@@ -78,7 +71,7 @@ class PersonOf(Mechanism):
 
     @property
     def assumes(self) -> str:  # type: ignore[override]  # of a value
-        return self.base.assumes + (_EXACT if self.least is self else _GROUP)
+        return f"{self.base.assumes} {WORDS['persons']['exact' if self.least is self else 'group']}"
 
     @property
     def text(self) -> str:

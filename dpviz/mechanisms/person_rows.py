@@ -14,7 +14,7 @@ from typing import ClassVar
 from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.mechanisms.divergences import mixture_divergence
-from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve
+from dpviz.mechanisms.mechanism import WORDS, Adjacency, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 from dpviz.mechanisms.sampled_gaussian import GaussianSum, SampledGaussian
 
@@ -37,11 +37,7 @@ class PersonRows(GaussianSum):
     adjacency: ClassVar[Adjacency] = Adjacency.PERSON
     kind: ClassVar[str] = SampledGaussian.kind
     title: ClassVar[str] = SampledGaussian.title
-    assumes: ClassVar[str] = (
-        "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. A "
-        "person's rows, up to k, are drawn independently of one another, so that they move that sum by up to k × C. "
-        "Both ends are exact."
-    )
+    assumes: ClassVar[str] = WORDS["persons"]["drawn"]
     most: ClassVar[Mapping[str, int]] = {"rows": MOST_CENTRES}
     rows: int = 1
 

@@ -58,15 +58,6 @@ class RandomAllocation(Mechanism):
     noise_multiplier: float
     batches: int = 100
 
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, one random batch of {self.batches} an epoch"
-
-    @property
-    def latex(self) -> str:
-        noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-        return rf"\Bigl(\sum_{{i \in B_j}} \bar {noise}\Bigr)_{{j \le {self.batches}}}"
-
     def pair(self) -> DominatingPair:
         sigma = self.noise_multiplier
         if self.batches == 1 or (self._upper and not _LEAST_NOISE <= sigma <= _MOST_NOISE):

@@ -39,14 +39,6 @@ class FixedPartition(Mechanism):
     kind: ClassVar[str] = "partition"
     noise_multiplier: float
 
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, the same batches in every epoch"
-
-    @property
-    def latex(self) -> str:
-        return rf"\sum_{{i \in B}} \bar g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-
     def pair(self) -> DominatingPair:
         return SampledPair(GaussianNoise(self.noise_multiplier), 1.0)
 
@@ -74,10 +66,6 @@ class SecretPartition(RandomAllocation):
 
     kind: ClassVar[str] = "secret"
     epochs: int = 1
-
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, {self.batches} batches cut once for {self.epochs} epochs"
 
     def _epoch(self) -> RandomAllocation:
         return RandomAllocation(self.noise_multiplier / math.sqrt(self.epochs), self.batches)
@@ -111,15 +99,6 @@ class Shuffled(FixedPartition):
     kind: ClassVar[str] = "shuffled"
     most: ClassVar[Mapping[str, int]] = {"batches": 100_000}
     batches: int = 100
-
-    @property
-    def text(self) -> str:
-        return f"Gaussian, σ = {self.noise_multiplier:.6g}, {self.batches} batches of a shuffled pass"
-
-    @property
-    def latex(self) -> str:
-        noise = rf"g_i + \mathcal N(0, ({self.noise_multiplier:.6g}\,C)^2)"
-        return rf"\Bigl(\sum_{{i \in B_j}} \bar {noise}\Bigr)_{{j \le {self.batches}}}"
 
     @property
     def least(self) -> Mechanism:

@@ -227,8 +227,7 @@ def test_every_kind_is_on_every_page(question: str, kind: str, rows: int, capsys
     assert mechanism.kind == kind
     assert mechanism.adjacency.unit == ("one example" if rows == 1 else "one person")
     assumed = asked.question.assumed(asked.answer)
-    assert mechanism.title
-    assert mechanism.assumes
+    assert all((mechanism.title, mechanism.assumes, mechanism.text, mechanism.latex))
     assert mechanism.assumes in assumed
     assert mechanism.adjacency.neighbours in assumed
     run_script(asked.script(), asked)
