@@ -24,7 +24,9 @@ from dpviz.questions.papers.trainings import Trainings, walked
 
 LONGEST = 20_000  # characters
 WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-NAMES, CHANGES = ({key: re.compile(words) for key, words in WORDS[table].items()} for table in ("names", "changes"))
+NAMES, DERIVED, CHANGES = (
+    {key: re.compile(words) for key, words in WORDS[table].items()} for table in ("names", "derived", "changes")
+)
 FIELDS: Mapping[str, Field[Any]] = {
     one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)
 }
@@ -165,8 +167,11 @@ def _evidence(bindings: Bindings) -> Iterable[Evidence]:
 
 
 def _readings(bindings: Bindings, key: str) -> list[Reading]:
-    names, changes = NAMES[key], CHANGES.get(key)
-    readings = [reading for name in bindings if names.fullmatch(name) for reading in bindings.readings(name)]
+    names, changes, derived = NAMES[key], CHANGES.get(key), DERIVED.get(key)
+    readings = [
+        reading if derived is None or not derived.fullmatch(name) else Reading(None, reading.line)
+        for name in bindings if names.fullmatch(name) for reading in bindings.readings(name)
+    ]  # fmt: skip
     return readings + [
         Reading(None, call.lineno)
         for name, calls in bindings.calls.items()

@@ -41,7 +41,10 @@ PAIR = re.compile(
     r"( ?[/%*^×±+]|\(| \d| (?:x|of) \d)?"  # what follows, where the value is then not all that is meant
 )
 OPTION = re.compile(r"^-+(?=[^\W\d])")  # what a command writes before a name
-NUMBER = re.compile(r"[-+]?(?=\.?\d)(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?(?=\.?\d)\d*(\.\d*)?([eE][-+]?\d+)?")
+# Counts may have commas between thousands, for which other quantities have their decimal sign; with points, who knows.
+COUNT, COUNTED = re.compile(r"[1-9]\d{0,2}(,\d{3})+"), (BATCH.key, EPOCHS.key, SIZE.key, "steps")
+UNCLEAR = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")
 CODE = re.compile(r"(?m)^[ \t]*(?:(?:async |for|while|def|class|with|if)\b.*:(?:\s|$)|import |from .* import )")
 ACCUMULATION = re.compile(r"\w*accum\w*steps?|\w*accum\w*iters?|\w*acc_steps")
 PHYSICAL = re.compile(r"\w*physical\w*|batchmemorymanager")
@@ -159,8 +162,10 @@ def _pairs(text: str) -> ast.Module:
     for place, line in zip(lines, rest.split("\n"), strict=True):
         for words, value, after in PAIR.findall(" ".join(OPTION.sub("", word) for word in line.split())):
             value, name = value.rstrip(",."), _name(re.split(r"[ .-]+", words.strip("-."))[-6:])
-            plain = NUMBER.fullmatch(value) and not after
-            number = repr(float(value.replace(",", ""))) if plain else f"{UNREAD}()"
+            counts = any(snippet.NAMES[key].fullmatch(name.lower()) for key in COUNTED)
+            digits = value.replace(",", "") if counts and COUNT.fullmatch(value) else value
+            plain = NUMBER.fullmatch(digits) and not after and not (counts and UNCLEAR.fullmatch(value))
+            number = repr(float(digits)) if plain else f"{UNREAD}()"
             if name:
                 place.append(f"{name} = {value.capitalize() if value.lower() in ('true', 'false') else number}")
     try:
@@ -331,7 +336,7 @@ class _Settings:
         for names, problem in UNTRANSLATED.items():
             for name in filter(names.fullmatch, self._bindings):
                 for value, line in self._bindings.readings(name):
-                    if value != 1.0:
+                    if value not in (0.0, 1.0):
                         self._gaps.append(f"Line {line}: {name}: {problem}.")
 
     def _sampler(self) -> tuple[str, bool]:
