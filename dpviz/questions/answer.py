@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from dpviz.charts.plot import Plot
@@ -11,6 +12,7 @@ from dpviz.charts.plot import Plot
 F = TypeVar("F")
 F_co = TypeVar("F_co", covariant=True)
 
+Facts = SimpleNamespace  # the numbers that words name, of an answer without a class for them
 LATER = "still being computed"  # what words say of a slow part that is not there yet
 
 

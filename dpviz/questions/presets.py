@@ -55,8 +55,3 @@ def read(path: Path) -> tuple[dict[str, Preset], dict[str, tuple[Point, ...]]]:
 
 
 PRESETS, POINTS = read(Path(__file__).with_name("presets.toml"))
-
-
-def presets(*keys: str) -> tuple[Preset, ...]:
-    """Those with these keys."""
-    return tuple(PRESETS[key] for key in keys)

@@ -12,7 +12,7 @@ from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
 from dpviz.questions.budget.spend import Block
 from dpviz.questions.kinds import T
-from dpviz.questions.presets import presets
+from dpviz.questions.presets import PRESETS
 from dpviz.questions.tight_band import interval
 from dpviz.ui import details
 from tests.ui.driver import charts, controls, open_app, open_part, press, put, said
@@ -64,7 +64,7 @@ def test_bad_blocks_in_a_link_are_named_and_the_good_ones_kept() -> None:
 
 
 def test_printed_values_show_where_their_axes_do() -> None:
-    for preset in presets("fo2b", "fo2d"):
+    for preset in (PRESETS["fo2b"], PRESETS["fo2d"]):
         at = opened(**preset.values, preset=preset.key)
         assert all(point.printed in drawn(at) for point in preset.points)
     put(at, "value.bshow", "noise")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -22,12 +22,9 @@ from dpviz.mechanisms import Mechanism
 from dpviz.questions import guessing, kinds
 from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.chart import chart, style
-from dpviz.questions.layout import experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import left_out
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
 
 LOG_RATES = flag("arocl")
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
@@ -81,7 +78,13 @@ class RocFacts:
         return math.nan if best is None else float(best[0])
 
 
-def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
+def roc(
+    *,
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    log_rates: Annotated[bool, LOG_RATES],
+) -> Answer[RocFacts]:
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
     x = rates(log_rates)
     left = left_out((Renyi().family, Tight.name), mechanism)
@@ -172,11 +175,9 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
     return replace(answer.plot, lines=(*kept, curve))
 
 
-ROC: Question[RocFacts] = Question(
-    key="roc",
-    settings={"mechanism": kinds.MECHANISM, "steps": STEPS, "delta": DELTA, "log_rates": LOG_RATES},
-    answer=roc,
+ROC = make_question(
+    "attack/roc",
+    roc,
+    lambda get: {"Question": (*kinds.controls(get), LOG_RATES)},
     slow=(slow_facts(region_key, region, region_soon, with_region),),
-    layout=lambda get: {"Question": (*kinds.controls(get), LOG_RATES), "Show": experts(IMAGE)},
-    **words("attack", "roc"),
 )

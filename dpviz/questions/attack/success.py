@@ -14,11 +14,9 @@ from dpviz.fields.declared import number
 from dpviz.questions.answer import Answer
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.presets import POINTS, presets
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
+from dpviz.questions.presets import POINTS
 
 EPSILON, PRIOR, LARGEST = number("aeps"), number("aprior"), number("amax")
 
@@ -118,11 +116,10 @@ def exception(delta: float) -> float:
     return rounded if rounded > delta else 1.0
 
 
-SUCCESS: Question[SuccessFacts] = Question(
-    key="success",
-    settings={"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "largest": LARGEST},
-    answer=success,
-    presets=presets("bdptable1"),
-    layout=lambda get: {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST, IMAGE)},
-    **words("attack", "success"),
+SUCCESS = make_question(
+    "attack/success",
+    success,
+    {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST)},
+    {"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "largest": LARGEST},
+    presets=("bdptable1",),
 )

@@ -18,11 +18,9 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.attack.success import EPSILON, LARGEST
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.presets import Preset, presets
 from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
 
 NOISE, PEOPLE, FACTOR, SEED = choice("anoise"), number("apeople"), number("afactor"), number("aseed")
 SHARE, RELEASES = number("ashare"), number("aruns")
@@ -232,7 +230,7 @@ def residents(*, share: Annotated[float, SHARE], **setting: Any) -> Answer[Resid
     return Answer(chart("attack", "residents", x, curves), facts)
 
 
-def about(key: str, answer: Callable[..., Answer[Any]], *presets: Preset) -> Question[Any]:
+def about(key: str, answer: Callable[..., Answer[Any]], *presets: str) -> Question[Any]:
     """A question about the town."""
     own = annotated(answer)
 
@@ -241,13 +239,12 @@ def about(key: str, answer: Callable[..., Answer[Any]], *presets: Preset) -> Que
         return {
             "Question": (EPSILON, NOISE, *delta, SHARE),
             "Town": (FACTOR, PEOPLE, *experts(*((RELEASES,) if "releases" in own else ()), SEED)),
-            "Show": experts(*((LARGEST,) if "largest" in own else ()), IMAGE),
+            "Show": experts(*((LARGEST,) if "largest" in own else ())),
         }
 
-    settings = annotated(TownRelease) | own
-    return Question(key=key, settings=settings, answer=answer, presets=presets, layout=layout, **words("attack", key))
+    return make_question(f"attack/{key}", answer, layout, annotated(TownRelease), presets=presets)
 
 
-TOWN = about("town", town, *presets("bdptown"))
+TOWN = about("town", town, "bdptown")
 SEEN = about("releases", seen)
-RESIDENTS = about("residents", residents, *presets("bdppercentile"))
+RESIDENTS = about("residents", residents, "bdppercentile")

@@ -18,13 +18,10 @@ from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.cards import cards
-from dpviz.questions.layout import experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.methods import steps_axis
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
 
 NORMS = np.geomspace(1e-4, 1.0, 241)  # ÷ C
 BEYOND = 100.0  # times the ordinary filter's steps that the chart shows
@@ -102,15 +99,10 @@ def individual(
     return Answer(plot, IndividualFacts(budget.order, budget.budget, ordinary, typical, staying, kept))
 
 
-INDIVIDUAL: Question[IndividualFacts] = Question(
-    key="individual",
-    settings=SETTINGS | annotated(individual),
-    answer=individual,
-    **words("budget", "individual"),
-    layout=lambda get: {
-        "Budget": (TARGET, FAMILY, THRESHOLD),
-        "Mechanism": units.controls(get),
-        "Show": experts(IMAGE),
-    },
+INDIVIDUAL = make_question(
+    "budget/individual",
+    individual,
+    lambda get: {"Budget": (TARGET, FAMILY, THRESHOLD), "Mechanism": units.controls(get)},
+    SETTINGS,
     more={"Accountants": lambda _: cards((FILTER, Renyi().family))},
 )

@@ -28,10 +28,10 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, accountants, budget_axis, floors
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE, LOG_Y
-from dpviz.questions.words import table, words
+from dpviz.questions.shared import LOG_Y
+from dpviz.questions.words import table
 
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
 
@@ -211,16 +211,11 @@ def layout(get: Reader) -> Groups:
             shared.PACE,
             *((shared.GOAL,) if "tune" in on else ()),
             *((LOG_Y,) if get(shared.SHOWN) == "epsilon" else ()),
-            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), shared.VARIANT, IMAGE),
+            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), shared.VARIANT),
         ),
     }
 
 
-POLICY: Question[Trajectories] = Question(
-    key="policy",
-    settings=annotated(policy),
-    answer=policy,
-    **words("budget", "policy"),
-    layout=layout,
-    more={"Accountants": lambda answer: accountants(answer.given["variant"])},
+POLICY = make_question(
+    "budget/policy", policy, layout, more={"Accountants": lambda answer: accountants(answer.given["variant"])}
 )

@@ -39,12 +39,12 @@ from dpviz.questions.budget.shared import (
     odometer_formula,
 )
 from dpviz.questions.layout import Groups, Own, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE, LOG_Y
+from dpviz.questions.shared import LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
-from dpviz.questions.words import table, words
+from dpviz.questions.words import table
 
 MOST_BLOCKS = 24
 POINTS_PER_BLOCK = 24
@@ -304,17 +304,16 @@ def layout(get: Reader) -> Groups:
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
         "Mechanism": units.controls(get),
         "Paste": (Own("pasted"),),
-        "Show": (LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
+        "Show": (LOG_Y, *experts(VARIANT, CONVERSION)),
     }
 
 
-SPEND: Question[SpendFacts] = Question(
-    key="spend",
-    settings=SETTINGS | annotated(spend),
-    answer=spend,
-    **words("budget", "spend"),
+SPEND = make_question(
+    "budget/spend",
+    spend,
+    layout,
+    SETTINGS,
     slow=(tight_part(lambda answer: spent(answer.facts.taken), drawn=attrgetter("plot")),),
-    layout=layout,
     more={"Accountants": accounts},
     below=lambda answer: [Own("ledger")] if answer.facts.entries else [],
 )

@@ -33,14 +33,13 @@ from dpviz.questions.budget.shared import (
     odometer_formula,
 )
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
-from dpviz.questions.presets import presets
-from dpviz.questions.question import Block, Question, annotated
-from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
+from dpviz.questions.question import Block
+from dpviz.questions.shared import LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.use import card_from
-from dpviz.questions.words import words
 
 NAMES = {
     ODOMETER: OdometerAccountant().label,
@@ -183,16 +182,15 @@ def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, *noise, STEPS, Expert(VARIANT)),
         "Mechanism": kinds.controls(get),
-        "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
+        "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION)),
     }
 
 
-STOP: Question[StopFacts] = Question(
-    key="stop",
-    settings=annotated(stop),
-    answer=stop,
-    **words("budget", "stop"),
-    presets=presets("fo2b"),
+STOP = make_question(
+    "budget/stop",
+    stop,
+    layout,
+    presets=("fo2b",),
     slow=(
         tight_part(
             lambda answer: [(answer.given["mechanism"], answer.given["steps"])],
@@ -200,6 +198,5 @@ STOP: Question[StopFacts] = Question(
             log="log_x",
         ),
     ),
-    layout=layout,
     more={"Use it": card_from, "Accountants": shown_cards},
 )

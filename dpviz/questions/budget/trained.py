@@ -22,10 +22,9 @@ from dpviz.questions.answer import Answer, Rerun
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, epsilon, floors
 from dpviz.questions.layout import Groups, Offered, Reader
-from dpviz.questions.presets import presets
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE, LOG_Y
-from dpviz.questions.words import table, words
+from dpviz.questions.make import make_question
+from dpviz.questions.shared import LOG_Y
+from dpviz.questions.words import table
 from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.samplers import steps_per_epoch
 from dpviz.training.settings import RunSettings
@@ -216,19 +215,16 @@ def layout(get: Reader) -> Groups:
         "Show": (
             *((LOG_Y,) if get(shared.SHOWN) == "epsilon" else ()),
             *((shared.VARIANT,) if get(shared.RUNS) == "early" else ()),
-            IMAGE,
         ),
     }
 
 
-TRAINED: Question[Courses] = Question(
-    key="trained",
-    settings=annotated(trained),
-    answer=trained,
-    **words("budget", "trained"),
-    presets=presets("fo1a", "fo1b", "fo1c", "fo1d", "fo2c", "fo2d"),
+TRAINED = make_question(
+    "budget/trained",
+    trained,
+    layout,
+    presets=("fo1a", "fo1b", "fo1c", "fo1d", "fo2c", "fo2d"),
     printed=lambda answer: answer.given["shown"] == "epsilon" and answer.given["runs"] == "early",
-    layout=layout,
     more={
         "The runs": lambda answer: [runs_table(answer)],
         "Run again": lambda answer: [Rerun(answer.facts.record.key)],

@@ -31,15 +31,13 @@ from dpviz.questions.compose.curves import (
 )  # fmt: skip
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
-from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
+from dpviz.questions.layout import Groups, Item, Noted, Offered, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import SIGMA, SIZE
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
-from dpviz.questions.presets import presets
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, LOG_X, LOG_Y, TRIED
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
-from dpviz.questions.words import words
 
 
 def layout(get: Reader) -> Groups:
@@ -58,7 +56,7 @@ def layout(get: Reader) -> Groups:
             own = (SAMPLES, *(() if math.isinf(get(SAMPLES)) else (FAILURE,)), *experts(DEFINITION))
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
-    return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
+    return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified)}
 
 
 def noise_of(get: Reader) -> str:
@@ -105,11 +103,11 @@ def tuned_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
         return {"tuned": math.inf, "untuned": str(problem)}
 
 
-GROWTH: Question[ComposeFacts] = Question(
-    key="compose",
-    settings=annotated(growth),
-    answer=growth,
-    presets=presets("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
+GROWTH = make_question(
+    "compose/compose",
+    growth,
+    layout,
+    presets=("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
         tight_part(steps_of, wanted=lambda answer: Tight.name in answer.given["curves"], log="log_steps", attack=True),
         slow_facts(bayesian.rank_key, bayesian.rank_part, drawn=bayesian.rank_drawn),
@@ -117,12 +115,10 @@ GROWTH: Question[ComposeFacts] = Question(
         slow_facts(bayesian.beside_key, bayesian.beside_part, drawn=bayesian.beside_drawn),
         slow_facts(tuned_key, tuned_part),
     ),
-    layout=layout,
     more={
         "Distances": bayesian.distances,
         "Use it": lambda answer: use_it(lambda: plan_of(answer), card_from(answer)),
         "Accountants": lambda answer: cards(answer.given["curves"], answer.given["amplification"]),
     },
     below=bayesian.warned,
-    **words("compose", "compose"),
 )

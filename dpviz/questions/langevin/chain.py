@@ -37,12 +37,10 @@ from dpviz.questions import units
 from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import TightBand
-from dpviz.questions.words import words
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
@@ -394,7 +392,7 @@ def layout(*more: Field[Any]) -> Layout:
         return {
             "Steps": (*wrong, FIRST, DECAY, STEPS, CLAIM, *steps),
             "Data": (SIZE, *batch, CLIP, units.suggested(SIZE, get)),
-            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, *rare, IMAGE)),
+            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, *rare)),
         }
 
     return groups
@@ -457,15 +455,15 @@ def about(
         slow_facts(key, work, drawn=lambda answer: drawn(answer.facts, answer.given))
         for key, work in ((steps_alone, tight_interval), *more_slow)
     ]
-    return Question(
+    return make_question(
+        f"langevin/{option}",
+        answer,
+        layout(*own.values()),
+        {**settings, **own},
         key=f"langevin_{option}",
         option=option,
-        settings={**settings, **own},
-        answer=answer,
-        **words("langevin", option),
-        presets=presets(*keys),
+        presets=keys,
         slow=tuple(slow),
-        layout=layout(*own.values()),
         # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
         more={"Accountants": lambda _: cards((Moments.name, Renyi().family, Renyi("classic").family, Tight.name))},
     )

@@ -20,14 +20,11 @@ from dpviz.fields import numbers
 from dpviz.gradients.leakage import CONFIDENCE, Attack, Comparison, Leakage, compare_distances, threshold_attack
 from dpviz.questions.answer import Answer
 from dpviz.questions.guessing import alone
-from dpviz.questions.layout import Expert, experts
 from dpviz.questions.leakage.fields import LOG_X, NETWORK, controls
+from dpviz.questions.make import make_question
 from dpviz.questions.networks import Limit, Network, StandIn
-from dpviz.questions.presets import presets
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.source import NoSample, Source, origin
-from dpviz.questions.words import rows, words
+from dpviz.questions.words import rows
 from dpviz.training.events import NOT_COVERED
 
 LEVEL = 0.05  # of the tests
@@ -175,20 +172,15 @@ def bar(bound: Limit) -> Allowed:
     )
 
 
-DISTANCES: Question[LeakageFacts] = Question(
+DISTANCES = make_question(
+    "leakage/distances",
+    distances,
+    lambda get: {"Network": controls(get), "Show": (LOG_X,)},
+    {"network": NETWORK, "log_distance": LOG_X},
     key="leakage",
     option="distances",
-    settings={"network": NETWORK, "log_distance": LOG_X},
-    answer=distances,
-    **words("leakage", "distances"),
-    presets=presets("bdp2", "leakuntrained", "leakheart"),
-    layout=lambda get: {"Network": controls(get), "Show": (LOG_X, Expert(IMAGE))},
+    presets=("bdp2", "leakuntrained", "leakheart"),
 )
-MEMBERSHIP: Question[LeakageFacts] = Question(
-    key="membership",
-    option="attack",
-    settings={"network": NETWORK},
-    answer=membership,
-    **words("leakage", "membership"),
-    layout=lambda get: {"Network": controls(get), "Show": experts(IMAGE)},
+MEMBERSHIP = make_question(
+    "leakage/membership", membership, lambda get: {"Network": controls(get)}, {"network": NETWORK}, option="attack"
 )

@@ -22,13 +22,10 @@ from dpviz.mechanisms import BandedNoise, Correlated, CorrelatedNoise
 from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import Expert, Groups, Reader
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.needed import TOLERANCE
 from dpviz.questions.noise.needs import TARGET
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
 
 ROOM = "noise/correlated"
 MOST_STEPS = 100_000
@@ -170,17 +167,10 @@ def with_levels(answer: Answer[Bought]) -> LinePlot:
     return replace(answer.plot, guides=tuple(guides))
 
 
-def layout(_: Reader) -> Groups:
-    """The controls."""
-    return {"Question": (TARGET, DELTA), "Run": (BATCHES, EPOCHS), "Noise": (DECAY, BAND), "Show": (Expert(IMAGE),)}
-
-
-CORRELATED: Question[Bought] = Question(
-    key="correlated",
-    settings=annotated(bought),
-    answer=bought,
-    **words(ROOM, "correlated"),
+CORRELATED = make_question(
+    f"{ROOM}/correlated",
+    bought,
+    {"Question": (TARGET, DELTA), "Run": (BATCHES, EPOCHS), "Noise": (DECAY, BAND)},
     slow=(slow_facts(sampled_key, sampled, None, with_levels),),
-    layout=layout,
     more={"Accountants": lambda _: cards((Tight.name,))},
 )

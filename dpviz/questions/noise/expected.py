@@ -19,13 +19,13 @@ from dpviz.fields import numbers
 from dpviz.fields.declared import choice, flag
 from dpviz.questions.answer import Answer
 from dpviz.questions.chart import attributes, chart
-from dpviz.questions.layout import Expert, Reader
+from dpviz.questions.layout import Reader
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.noise.needs import TARGET
 from dpviz.questions.printed import adult
-from dpviz.questions.question import Block, Compound, Question, annotated
-from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import rows, tables_of, tenths, words
+from dpviz.questions.question import Block, Compound
+from dpviz.questions.words import rows, tables_of, tenths
 
 ROOM = "noise/expected"
 DATA, OWN = choice("accdata"), flag("accown")
@@ -213,12 +213,10 @@ def points(answer: Answer[Expected]) -> list[Block]:
     return [pd.DataFrame(rows(ROOM, "points", answer.facts))]
 
 
-EXPECTED: Question[Expected] = Question(
-    key="expected",
-    settings=annotated(expected),
-    answer=expected,
-    **words(ROOM, "expected"),
-    layout=lambda _: {"Question": (TARGET, DELTA, DATA, OWN), "Show": (Expert(IMAGE),)},
+EXPECTED = make_question(
+    f"{ROOM}/expected",
+    expected,
+    {"Question": (TARGET, DELTA, DATA, OWN)},
     more={"The runs": points},
     option="accuracy",
 )

@@ -24,7 +24,8 @@ from dpviz.questions import gradient_fields, guessing, kinds, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.gradients import Gradients, Law, clipped
-from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, Row, experts, fields_of
+from dpviz.questions.layout import Expert, Groups, Item, Layout, Offered, Reader, Row, experts, fields_of
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
@@ -41,12 +42,10 @@ from dpviz.questions.noise.needs import (
     offered,
     weak,
 )  # fmt: skip
-from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LAW, TRIED
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.use import Plan, solved, use_it
-from dpviz.questions.words import words
 
 UNKNOWN, TIGHT = choice("solvefor"), flag("noisetight")
 LOW, HIGH, LOG_Y = number("noisefrom"), number("noiseto"), flag("noiselogy")
@@ -271,7 +270,7 @@ def layout(
     amplified = experts(AMPLIFICATION) if any(asks(get, key) for key in AMPLIFIED) else ()
     failures = (*((DELTA_MU,) if DELTA in fields_of(mechanism) else ()), *(experts(FAILURE) if sample else ()))
     search = experts(TRIED, *[LAW] * (get(TRIED) > 1))
-    return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, *search, Expert(IMAGE))}
+    return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, *search)}
 
 
 # How often the best attack is right on the steps that DP's best answer makes.
@@ -300,34 +299,34 @@ def plan_of(answer: Answer[Needs]) -> Plan:
     )
 
 
-def question(key: str, answer: Callable[..., Answer[Needs]], **more: Any) -> Question[Needs]:
+def about(key: str, answer: Callable[..., Answer[Needs]], layout: Layout, **more: Any) -> Question[Needs]:
     """A question about noise: its own settings follow those that both have."""
     details = {
         "Use it": lambda answer: use_it(lambda: plan_of(answer)),
         "Accountants": lambda answer: cards((*answer.given["methods"], Tight.name), answer.given["amplification"]),
     }
-    return Question(
-        key=key,
-        settings=annotated(NoiseAsked) | annotated(answer),
-        answer=answer,
-        **words("noise", key),
+    return make_question(
+        f"noise/{key}",
+        answer,
+        layout,
+        annotated(NoiseAsked),
         slow=(ACCURACY, Slow(tight_key, lambda answer: tight_part(answer), with_tight), TUNED),
         more=more.pop("more", {}) | details,
         **more,
     )
 
 
-ALONG_NOISE = question(
+ALONG_NOISE = about(
     "noise",
     along_noise,
-    presets=presets("bdpfig3", "bdpfig4"),
-    layout=lambda get: layout(get, (TARGET,), kinds.controls(get), (LOG_Y, Expert(Row((LOW, HIGH))))),
+    lambda get: layout(get, (TARGET,), kinds.controls(get), (LOG_Y, Expert(Row((LOW, HIGH))))),
+    presets=("bdpfig3", "bdpfig4"),
     option="curves",
     more={"Needed": lambda answer: [answers(answer.facts).table()]},
 )
-SOLVE = question(
+SOLVE = about(
     "solve",
     missing,
-    presets=presets("noisesgd"),
-    layout=lambda get: layout(get, (UNKNOWN, TARGET), kinds.controls(get, get(UNKNOWN)), (), (TIGHT,)),
+    lambda get: layout(get, (UNKNOWN, TARGET), kinds.controls(get, get(UNKNOWN)), (), (TIGHT,)),
+    presets=("noisesgd",),
 )

@@ -24,14 +24,13 @@ from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import Expert, Groups, Reader, Row
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
 from dpviz.questions.noise.needs import noise_label
 from dpviz.questions.noise.question import HIGH, LOW
-from dpviz.questions.question import Question, annotated
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import noise_grid
-from dpviz.questions.words import JINJA, words
+from dpviz.questions.words import JINJA
 
 ROOM = "noise/risk"
 BY_NAME: dict[str, type[Any]] = {kind.target.removeprefix("target_"): kind for kind in RISKS}
@@ -238,16 +237,14 @@ def layout(get: Reader) -> Groups:
     return {
         "Ask": (RISK, target, *before),
         "Mechanism": kinds.controls(get),
-        "Show": (Expert(Row((LOW, HIGH))), Expert(IMAGE)),
+        "Show": (Expert(Row((LOW, HIGH))),),
     }
 
 
-RISK_FIRST: Question[RiskFacts] = Question(
-    key="risk",
-    settings=annotated(along_noise),
-    answer=along_noise,
-    **words(ROOM, "risk"),
+RISK_FIRST = make_question(
+    f"{ROOM}/risk",
+    along_noise,
+    layout,
     slow=(slow_facts(need_key, need, None, with_answer), slow_facts(curve_key, curve, None, with_answer)),
-    layout=layout,
     more={"Accountants": lambda _: cards((Tight.name,))},
 )

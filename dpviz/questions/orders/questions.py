@@ -30,15 +30,14 @@ from dpviz.questions import guessing, units
 from dpviz.questions.answer import Answer, Note, Slow
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import SETTINGS, in_words
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least, no_bound
-from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, Setting
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import TightBand, tight_part, with_bands
 from dpviz.questions.use import Plan, checked, use_it
-from dpviz.questions.words import rows, words
+from dpviz.questions.words import rows
 
 LARGEST, LOG_X, LOG_Y = number("omax"), flag("ologx"), flag("ology")
 THRESHOLDS_C = {name: number(key) for name, key in (("first", "oc1"), ("second", "oc2"), ("third", "oc3"))}
@@ -394,7 +393,7 @@ def about(
     table: str,
     answer: Callable[..., Answer[Any]],
     accountants: Sequence[str],
-    preset: Iterable[str] = (),
+    presets: Iterable[str] = (),
     *,
     key: str = "",
     option: str = "",
@@ -408,18 +407,18 @@ def about(
 
     def layout(get: Reader) -> Groups:
         groups: Groups = {"Question": tuple(own.values())} if own else {}
-        shown = (*((LOG_Y,) if log_y else ()), *experts(LARGEST, LOG_X, IMAGE))
+        shown = (*((LOG_Y,) if log_y else ()), *experts(LARGEST, LOG_X))
         return {**groups, "Mechanism": units.controls(get), "Show": shown}
 
-    return Question(
-        key=key or table,
+    return make_question(
+        f"orders/{table}",
+        answer,
+        layout,
+        settings | ({"log_y": LOG_Y} if log_y else {}),
+        key=key,
         option=option,
-        settings=settings | ({"log_y": LOG_Y} if log_y else {}),
-        answer=answer,
-        **words("orders", table),
-        presets=presets(*preset),
+        presets=presets,
         slow=slow,
-        layout=layout,
         more={"Known bounds": known_bounds, **(more or {}), "Accountants": lambda _: cards(accountants)},
     )
 

@@ -22,14 +22,14 @@ from dpviz.fields.declared import choice
 from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
-from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.answer import Answer, Facts, Slow
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import InUnits
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.methods import coarse
 from dpviz.questions.noise.needs import delta_up
 from dpviz.questions.norm_fields import CLIPPED, FAMILY
-from dpviz.questions.papers.reproduction import Facts, reproduction
 
 ROOM = "papers/abadi"
 
@@ -89,9 +89,8 @@ def least_noise(method: str, **setting: Any) -> float:
         return math.nan
 
 
-MAIN_THEOREM = reproduction(
-    "abadi",
-    "theorem1",
+MAIN_THEOREM = make_question(
+    "papers/abadi/theorem1",
     main_theorem,
     lambda get: {"Question": ("epsilon",), "Mechanism": (units.ALL, units.suggested(SIZE, get))},
 )
@@ -177,9 +176,8 @@ def probability(value: float, *, exact: bool) -> str:
     return numbers.delta(value) if exact or value >= 10.0 * RESOLVED else f"below {numbers.delta(10.0 * RESOLVED)}"
 
 
-LOSS = reproduction(
-    "abadi",
-    "loss",
+LOSS = make_question(
+    "papers/abadi/loss",
     loss_law,
     lambda get: {
         "Question": ("epsilon", "direction", "span"),
@@ -268,9 +266,8 @@ def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:
     return replace(answer, plot=replace(answer.plot, bands=bands), facts=facts)
 
 
-TAIL = reproduction(
-    "abadi",
-    "tail",
+TAIL = make_question(
+    "papers/abadi/tail",
     tail_bound,
     {"Question": ("epsilon",), "Mechanism": ("noise_multiplier", units.ALL)},
     slow=(Slow(tight_key, tight_tail, with_tail, tail_soon),),
@@ -322,9 +319,8 @@ def unclipped(norms: NormFamily) -> Answer[Facts]:
     return Answer(chart(ROOM, "unclipped", x, {"largest": norms.largest(x)}), facts)
 
 
-CLIPPING = reproduction(
-    "abadi",
-    "clipping",
+CLIPPING = make_question(
+    "papers/abadi/clipping",
     clipping,
     lambda get: (
         {"Question": ("clipped", "family")}
@@ -363,4 +359,4 @@ def least_epsilon(inside: float, outside: float, delta: float) -> float:
     return max(0.0, *needed)
 
 
-BOB = reproduction("abadi", "bob", bob)
+BOB = make_question("papers/abadi/bob", bob)

@@ -15,10 +15,10 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Guide, Point
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import Answer
+from dpviz.questions.answer import Answer, Facts
 from dpviz.questions.chart import chart, style
+from dpviz.questions.make import make_question
 from dpviz.questions.papers.claims import listing
-from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.filters import DELTA, EXAMPLES, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.question import Block
@@ -163,9 +163,8 @@ def table(answer: Answer[Facts]) -> list[Block]:
     return [pd.DataFrame(rows)]
 
 
-ADAPTIVE = reproduction(
-    "adaptive",
-    "adaptive",
+ADAPTIVE = make_question(
+    "papers/adaptive/adaptive",
     redrawn,
     more={
         "Printed and computed": lambda answer: [

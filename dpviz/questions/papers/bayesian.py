@@ -17,11 +17,10 @@ from dpviz.charts.marks import Band, Column, Guide, Point
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import number
-from dpviz.questions.answer import Answer, Rerun, Slow, given
+from dpviz.questions.answer import Answer, Facts, Rerun, Slow, given
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import Expert
-from dpviz.questions.papers.reproduction import Facts, reproduction
-from dpviz.questions.presets import presets
+from dpviz.questions.make import make_question
 from dpviz.questions.printed import BY_KEY, synthetic
 from dpviz.questions.printed.bayesian import LAST_ORDER, PLAIN, inferred
 from dpviz.questions.question import Block
@@ -70,9 +69,8 @@ def with_bayesian(answer: Answer[Facts], costs: Array) -> Answer[Facts]:
     return replace(compared("bdp_figure1", ALONG, order, -1, curves), given=answer.given)
 
 
-FIGURE_1 = reproduction(
-    "bayesian",
-    "bdp_figure1",
+FIGURE_1 = make_question(
+    "papers/bayesian/bdp_figure1",
     along_steps,
     {"Question": ("quantile", "order", SEED)},
     slow=(
@@ -94,9 +92,8 @@ def against_noise(*, quantile: str, unclipped: bool, order: int, seed: int) -> A
     return compared("bdp_figure3", x, order, 0, curves, median=synthetic.median_share(float(quantile), seed))
 
 
-FIGURE_3 = reproduction(
-    "bayesian",
-    "bdp_figure3",
+FIGURE_3 = make_question(
+    "papers/bayesian/bdp_figure3",
     against_noise,
     {"Question": ("quantile", "unclipped", "order", SEED)},
     option="figure3",
@@ -126,7 +123,7 @@ def most_likely(zeros: Array, ones: int, failure: float) -> Array:
     return np.where(zeros > 0.0, betainccinv(ones + 1.0, np.maximum(zeros, 1.0), failure), 1.0)
 
 
-RARE = reproduction("bayesian", "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
+RARE = make_question("papers/bayesian/rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=("bdpzeros",))
 
 # --- Propositions 3 and 4: k mechanisms, a group of k -----------------------------------------------------------------
 
@@ -162,7 +159,7 @@ def largest_group(epsilon_mu: float, delta_mu: float) -> int:
     return low
 
 
-TOGETHER = reproduction("bayesian", "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
+TOGETHER = make_question("papers/bayesian/together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
 
 # --- Table 1, Abalone and Adult: what private variational inference reaches at which ε --------------------------------
 
@@ -217,9 +214,8 @@ def table(answer: Answer[Facts]) -> list[Block]:
     return [pd.DataFrame(columns)]
 
 
-INFERENCE = reproduction(
-    "bayesian",
-    "inference",
+INFERENCE = make_question(
+    "papers/bayesian/inference",
     inference,
     more={"The runs": table, "One run again": lambda answer: (Rerun(answer.facts.runs.record.key),)},
     option="bdpvi",

@@ -36,9 +36,9 @@ from dpviz.questions import kinds, units
 from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
 from dpviz.questions.layout import Own, Reader, experts
 from dpviz.questions.listing import Listing
+from dpviz.questions.make import Named, make_question
 from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.guarantee import files_of
-from dpviz.questions.papers.reproduction import Named, reproduction
 from dpviz.questions.question import Block
 from dpviz.questions.words import rows
 
@@ -326,9 +326,8 @@ def layout(get: Reader) -> Named:
     }
 
 
-CHECK = reproduction(
-    "check",
-    "check",
+CHECK = make_question(
+    "papers/check/check",
     check,
     layout,
     {"sampler": SAMPLER, "unsettled": UNSETTLED},

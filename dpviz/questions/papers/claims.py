@@ -11,7 +11,7 @@ from dpviz.fields import numbers
 from dpviz.fields.declared import choice
 from dpviz.questions.answer import LATER, Answer, Slow
 from dpviz.questions.listing import Listing, Way
-from dpviz.questions.papers.reproduction import reproduction
+from dpviz.questions.make import make_question
 from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, Recomputed
 from dpviz.questions.question import Block
 
@@ -147,9 +147,8 @@ def figures(paper: str) -> Listing:
     return Listing(("Source", "Shows", "What this app shows", ""), lines, (1.7, 2.2, 4.5, 0.8))
 
 
-PRINTED_CLAIMS = reproduction(
-    "claims",
-    "claims",
+PRINTED_CLAIMS = make_question(
+    "papers/claims/claims",
     printed_claims,
     settings={"paper": PAPER, "verdict": VERDICT, "rows": ROWS},
     slow=(later(compared=True), later(compared=False)),

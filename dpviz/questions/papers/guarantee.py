@@ -32,14 +32,13 @@ from dpviz.questions import kinds
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import Expert, Groups, Reader, experts
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.needed import MOST_TIGHT_STEPS
-from dpviz.questions.presets import presets
-from dpviz.questions.question import Block, Compound, Question, annotated
-from dpviz.questions.shared import IMAGE, LAW, TRIED
-from dpviz.questions.words import words
+from dpviz.questions.question import Block, Compound
+from dpviz.questions.shared import LAW, TRIED
 
 ROOM, PLAN = "papers/guarantee", "plan"
 NOTHING = {"unknown": UNKNOWN}  # options of a link → what the library calls them
@@ -216,24 +215,21 @@ def files_of(card: Guarantee) -> list[Block]:
 
 def layout(get: Reader) -> Groups:
     if get(OF) != PLAN:
-        return {"Card": (OF,), "Show": (Expert(IMAGE),)}
+        return {"Card": (OF,)}
     return {
         "Card": (OF, RUN_AS),
         "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
         "Pitfalls": [FIELDS[name] for name in undecided(get(kinds.ROWS) > 1, get(TRIED))],
         "About": (*TYPED.values(),),
-        "Show": (Expert(IMAGE),),
     }
 
 
-GUARANTEE: Question[CardFacts] = Question(
-    key="guarantee",
-    settings=annotated(guarantee_card),
-    answer=guarantee_card,
-    **words(ROOM, "guarantee"),
+GUARANTEE = make_question(
+    f"{ROOM}/guarantee",
+    guarantee_card,
+    layout,
     slow=(slow_facts(losses_key, computed, at_once, lambda answer: profile(answer.facts)),),
-    layout=layout,
-    presets=presets("censuspersons", "gboardspanish", "appleemoji"),
+    presets=("censuspersons", "gboardspanish", "appleemoji"),
     more={"Use it": use_it, "Accountants": lambda _: cards((Tight.name,))},
     below=pitfalls,
 )

@@ -20,11 +20,10 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts.marks import Column, Point
 from dpviz.experiments.record import recorded
 from dpviz.fields.declared import choice, number
-from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.answer import Answer, Facts, Slow
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import Reader, experts
-from dpviz.questions.papers.reproduction import Facts, Named, reproduction
-from dpviz.questions.presets import presets
+from dpviz.questions.make import Named, make_question
 from dpviz.questions.printed import CLAIMS
 from dpviz.training.ensemble import Taught, student, votes_of
 
@@ -197,11 +196,10 @@ def layout(get: Reader) -> Named:
     } | ({"Publish": experts(number("pasigss"), number("pabeta"), number("paalpha"))} if publishes else {})
 
 
-PATE = reproduction(
-    "pate",
-    "pate",
+PATE = make_question(
+    "papers/pate/pate",
     ensemble,
     layout,
     slow=(Slow(taught_key, taught, with_student),),
-    presets=presets("sgpate", "sanitised", "confident"),
+    presets=("sgpate", "sanitised", "confident"),
 )

@@ -12,10 +12,10 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts.marks import Column, Guide, Ring
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Rerun
+from dpviz.questions.answer import Answer, Facts, Rerun
 from dpviz.questions.chart import chart, style
+from dpviz.questions.make import make_question
 from dpviz.questions.papers.claims import listing
-from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import ArmResult, adult_record, reached_on_adult
 from dpviz.questions.question import Block
@@ -78,9 +78,8 @@ def ring(method: str, one: ArmResult) -> Ring:
     return Ring(one.epsilon, one.mean, text, line["color"], one.mean - one.deviation, one.mean + one.deviation)
 
 
-ADULT_FIGURE = reproduction(
-    "adult",
-    "sg_figure3",
+ADULT_FIGURE = make_question(
+    "papers/adult/sg_figure3",
     adult,
     below=lambda _: [listing([claim for claim in CLAIMS if claim.key.startswith("sg-fig3")])],
     option="adult",
@@ -185,6 +184,9 @@ def runs(answer: Answer[Facts]) -> list[Block]:
     return [pd.DataFrame(rows("papers/reached", "runs", answer.facts))]
 
 
-REACHED_VIEW = reproduction(
-    "reached", "reached", reached, {}, more={"The runs": runs, "One run again": lambda answer: (Rerun("reached"),)}
+REACHED_VIEW = make_question(
+    "papers/reached/reached",
+    reached,
+    {},
+    more={"The runs": runs, "One run again": lambda answer: (Rerun("reached"),)},
 )

@@ -14,11 +14,11 @@ from dpviz.fields import numbers
 from dpviz.fields.declared import choice
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.questions import kinds
-from dpviz.questions.answer import Answer
+from dpviz.questions.answer import Answer, Facts
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import InUnits
+from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import RATE, SIZE
-from dpviz.questions.papers.reproduction import Facts, reproduction
 
 # --- Fig. 1: the closed form against the exact divergence, for several σ ----------------------------------------------
 
@@ -74,9 +74,8 @@ def decent(curves: list[Array]) -> tuple[float, float] | None:
     return low / 2.0, min(max(float(values.max()), 20.0 * low), 1e6 * low)
 
 
-SAMPLED_FIGURE_1 = reproduction(
-    "sampled",
-    "sgm_figure1",
+SAMPLED_FIGURE_1 = make_question(
+    "papers/sampled/sgm_figure1",
     closed_form,
     {"Question": ("first", "second", "third", InUnits((SIZE, RATE)))},
     option="sgm1",
@@ -112,9 +111,8 @@ def directions(*, noise: str, noise_multiplier: float, scale: float, sample_rate
 
 
 NOISE_KIND = choice("pnoise")
-THEOREM_5 = reproduction(
-    "sampled",
-    "theorem5",
+THEOREM_5 = make_question(
+    "papers/sampled/theorem5",
     directions,
     lambda get: {
         "Noise": ("noise", "scale" if get(NOISE_KIND) == "laplace" else "noise_multiplier", InUnits((SIZE, RATE))),
