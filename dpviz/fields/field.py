@@ -185,7 +185,7 @@ class Number(Field[float]):
         if self.whole:
             return numbers.steps(value)
         if 0 < abs(value) < 0.001:
-            return numbers.delta(value)
+            return numbers.delta(value, up=False)
         return numbers.plain(value, digits=6 if 0.99 < value < 1.0 else 3)
 
     def nearest(self, text: str) -> float:

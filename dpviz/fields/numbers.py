@@ -70,11 +70,17 @@ def plain(x: float, *, digits: int = 3) -> str:
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + e + power
 
 
-def delta(x: float) -> str:
-    """δ, δ_μ, γ: "1e-5", "2.5e-6", "0.05"; three significant digits at most."""
+def delta(x: float, *, up: bool = True) -> str:
+    """δ, δ_μ, γ: "1e-5", "2.5e-6", "0.05"; three significant digits at most.
+
+    Args:
+        x: the number.
+        up: round up, but for what floating point adds, as a probability of failure must be; else to nearest.
+    """
     special = _special(x)
     if special is not None or x == 0:
         return special or "0"
+    x = rounded_up(x * (1.0 - 1e-12)) if up else x
     if 0.01 <= abs(x) < 1000:
         return plain(x)
     mantissa, _, power = f"{x:.2e}".partition("e")

@@ -52,8 +52,8 @@ JINJA.filters |= {
     "delta": numbers.delta,
     "chance": lambda value: numbers.probability(float(value)),
     "chance_up": lambda value: numbers.probability(float(value), up=True),
-    "rounded": lambda value: numbers.plain(numbers.up(value * (1.0 - 1e-12))),  # up, but for what floating point adds
-    "delta_rounded": lambda value: numbers.delta(numbers.up(value * (1.0 - 1e-12))),
+    # Up, but for what floating point adds.
+    "rounded": lambda value, digits=3: numbers.plain(numbers.up(value * (1.0 - 1e-12), digits), digits=digits),
     "one_place": lambda percent: f"{percent:.1f}\u00a0%",
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
     "tenths": tenths,

@@ -32,6 +32,16 @@ def test_the_written_ends_of_an_interval_never_lie_inside_it(low: float, times: 
     assert low * times * (1 - 1e-15) <= right
 
 
+@given(st.floats(1e-300, 1.0))
+def test_a_probability_of_failure_never_reads_smaller_than_it_is(x: float) -> None:
+    assert x * (1 - 1e-12) <= float(numbers.delta(x)) <= x * 1.0101
+    assert float(numbers.delta(x, up=False)) == pytest.approx(x, rel=5.001e-3)
+
+
+def test_a_round_probability_of_failure_stays_as_it_is() -> None:
+    assert [numbers.delta(x) for x in (1e-5, 2.5e-6, 0.1 + 0.2, 1e-5 * 3, 0.05)] == ["1e-5", "2.5e-6", "0.3", "3e-5", "0.05"]
+
+
 @given(st.floats(0.500001, 1 - 1e-9))
 def test_probability_never_reads_as_certain_or_as_guessing(p: float) -> None:
     shown = float(numbers.probability(p).removesuffix(" %"))

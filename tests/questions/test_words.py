@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jinja2 import meta
 
+import dpviz
 import dpviz.questions
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.shown import explained, glossary, noted, strip
@@ -77,3 +78,21 @@ def test_a_line_break_divides_no_number_from_its_name_unit_or_exponent() -> None
 def test_a_name_that_there_is_not_is_refused() -> None:
     with pytest.raises(Exception, match="epsilom"):
         say("{{ epsilom }}", {"epsilon": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("question", "settings", "words"),
+    [
+        ("noise", {"target_epsilon": 1.2342, "methods": "renyi_improved"}, "ε ≤ 1.24"),
+        ("solve", {"target_epsilon": 1.2342, "methods": "renyi_improved"}, "ε ≤ 1.24"),
+        ("expected", {"target_epsilon": 1.2342}, "ε ≤ 1.24"),
+        ("stop", {"target_epsilon": 1.23421}, "ε = 1.235 allows"),
+        ("tail", {"epsilon": 0.5, "steps": 10_000}, "δ ≤ 0.186"),
+        ("residents", {"epsilon": 1.2342, "noise": "laplace"}, "guarantees ε = 1.24"),
+        ("langevin_size", {"claim": 1.2342}, "ε ≤ 1.24"),
+        ("success", {"delta": 1.2341e-3, "prior": 0.3}, "1.24e-3"),
+    ],
+)
+def test_a_guarantee_is_never_written_smaller_than_it_is(question: str, settings: dict, words: str) -> None:
+    answer = dpviz.ask(question, **settings)
+    assert words in answer.headline, answer.headline

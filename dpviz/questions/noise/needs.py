@@ -407,16 +407,7 @@ def written(unknown: str, need: Need) -> str:
         return numbers.steps(value)
     if unknown == "sample_rate":
         return numbers.plain(numbers.down(value))
-    return delta_up(value) if unknown == "delta" else numbers.epsilon(value, up=True)
-
-
-def delta_up(value: float) -> str:
-    """δ with three significant digits, never below it."""
-    if value <= 0 or not math.isfinite(value):
-        return numbers.delta(value)
-    exponent = math.floor(math.log10(value))
-    mantissa = math.ceil(value / 10.0**exponent * 100 * (1 - 1e-12)) / 100 if exponent > -300 else 10.0
-    return numbers.delta(float(f"{mantissa}e{exponent}"))
+    return numbers.delta(value) if unknown == "delta" else numbers.epsilon(value, up=True)
 
 
 def hue(key: str) -> str:

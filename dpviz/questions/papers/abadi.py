@@ -28,7 +28,6 @@ from dpviz.questions.layout import InUnits
 from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.methods import coarse
-from dpviz.questions.noise.needs import delta_up
 from dpviz.questions.norm_fields import CLIPPED, FAMILY
 
 ROOM = "papers/abadi"
@@ -261,7 +260,7 @@ def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:
     facts = Facts(**vars(answer.facts))
     if float(band.x[at]) == answer.given["epsilon"]:
         low, high = facts.interval = float(band.lower[at]), float(band.upper[at])
-        facts.itself, facts.least = f"≤ {delta_up(high)}", numbers.delta(low) if low > 0.0 else "…"
+        facts.itself, facts.least = f"≤ {numbers.delta(high)}", numbers.delta(numbers.down(low)) if low > 0.0 else "…"
     bands = (band,) if len(band.x) > 1 else ()
     return replace(answer, plot=replace(answer.plot, bands=bands), facts=facts)
 
