@@ -119,6 +119,8 @@ class Mechanism:
         for key, value in WORDS.get(vars(cls).get("kind", ""), {}).items():
             if key not in vars(cls):
                 setattr(cls, key, value)
+        if cls.kind and not (cls.title and cls.assumes):
+            raise TypeError(f"Expected title and assumes of {cls.kind!r}, in its class or in mechanisms.toml.")
 
     @classmethod
     def parameters(cls) -> tuple[str, ...]:

@@ -250,7 +250,7 @@ class ChainFacts:
     @property
     def refuted(self) -> bool:
         """Whether the claim is too low; below the last model's ε no bound is known, so never for that alone."""
-        return self.last is None and self.least > self.chain.claim
+        return self.last is None and not self.excluded and self.least > self.chain.claim
 
 
 def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = None) -> ChainFacts:
