@@ -16,6 +16,7 @@ Span = tuple[float, float]
 FORMATS: dict[str, Callable[[float], str]] = {
     "plain": numbers.plain,
     "percent": lambda value: f"{numbers.plain(value)} %",
+    "share": lambda value: f"{numbers.plain(100.0 * value)} %",
     "steps": numbers.short_steps,
     "delta": numbers.delta,
 }
@@ -191,7 +192,7 @@ def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = 
 
     Args:
         scale: what it shows; its ticks are 1-2-5 where it is logarithmic.
-        kind: how ticks are written: "plain", "percent", "steps" (40k) or "delta" (1e-5).
+        kind: how ticks are written: "plain", "percent", "share" (0.4 as 40 %), "steps" (40k) or "delta" (1e-5).
         most: how many ticks fit.
         grid: draw grid lines.
     """

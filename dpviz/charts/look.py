@@ -26,7 +26,7 @@ BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
 AXIS = "rgba(128,128,128,0.45)"
-BAND, EDGE = 0.18, 0.6  # opacity of a band and of its edges
+BAND, EDGE = 0.18, 0.85  # opacity of a band and of its edges
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0

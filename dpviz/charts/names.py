@@ -1,7 +1,7 @@
 """The names of what is drawn, in place of a legend: at lines' ends or on them, of areas, floors, regions and guides."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,12 +68,12 @@ def end_of(line: Line, plane: Plane) -> End | None:
     return End(line, float(x[last]), y, plane.down(y), beside, 0 if beside else -RISE if falls else RISE)
 
 
-def _text(end: End, arrow: str, with_value: bool, success: bool, tall: bool) -> tuple[str, float]:
+def _text(end: End, arrow: str, writes: Callable[[float], str] | None, success: bool, tall: bool) -> tuple[str, float]:
     """What is written, the name in the line's colour and the value in the theme's, where `success` with P(A), in a line
     of its own where `tall`; and its width in pixels with the arrow."""
     line = end.line
     name = shortened(line.name if line.end is None else line.end, LONGEST)
-    value = f"  {numbers.epsilon(end.y, up=True)}" if with_value else ""
+    value = f"  {writes(end.y)}" if writes else ""
     strong = value if line.faded else f"<b>{value}</b>"  # a pinned state's is not faded: it must be readable
     text, width = f"{look.named(name, line.hue)}{strong}", text_width(arrow + name + value, look.LABEL_SIZE)
     if not success:
@@ -88,7 +88,7 @@ def _text(end: End, arrow: str, with_value: bool, success: bool, tall: bool) -> 
 
 
 def end_names(
-    lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, end_values: bool, success: bool
+    lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, writes: Callable[[float], str] | None, success: bool
 ) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
@@ -97,7 +97,7 @@ def end_names(
 
     Args:
         lines, bands: what carries names.
-        end_values: write the last value behind the name.
+        writes: how the last value is written behind the name; None for none.
         success: write P(A) below it, the accuracy of a guess that ε alone allows; beside it where that has no room.
     """
     edges = [Line(key=band.name, name=band.name, x=band.x, y=band.upper, family=band.family) for band in bands]
@@ -115,7 +115,7 @@ def end_names(
         wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
         for end, place in zip(chosen, pushed_apart(wanted, gap=gap, low=air, high=inner - air), strict=True):
             arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
-            text, width = _text(end, arrow, end_values, success, two)
+            text, width = _text(end, arrow, writes, success, two)
             widest = max(widest, width) if beside else widest
             at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
             anchor = "left" if beside or plane.x.share(end.x) < 0.55 else "right"

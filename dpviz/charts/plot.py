@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -58,7 +59,7 @@ class Axis:
         name: short, for the table and the sentence; the title where empty.
         column: in files; the name where empty.
         log: logarithmic.
-        kind: how ticks are written: "plain", "steps" or "delta".
+        kind: how ticks are written: "plain", "share" (0.4 as 40 %; on the y axis values too), "steps" or "delta".
         shown: what the axis shows, in data units, perhaps from all lines, pinned ones too; None for what they suggest.
         hover: head of the hover, a Plotly template of x ("%{x:,d} steps"); of the x axis alone.
         write: a value in the table.
@@ -83,6 +84,11 @@ class Axis:
     @property
     def short_name(self) -> str:
         return self.name or self.title
+
+    @property
+    def writes(self) -> Callable[[float], str]:
+        """How the chart writes a value: a share to the nearest tenth of a percent, else rounded up, as a bound is."""
+        return numbers.tenths if self.kind == "share" else partial(numbers.epsilon, up=True)
 
     @property
     def filed(self) -> str:
@@ -152,10 +158,11 @@ class LinePlot:
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
         for line in sorted(curves, key=lambda line: not line.faded):
-            data += traces.line_traces(line, plane, success=success)
+            data += traces.line_traces(line, plane, success=success, share=self.y.kind == "share")
         data = data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
         named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
-        ends, room, meta = names.end_names(named, self.bands, plane, end_values=self.end_values, success=success)
+        writes = self.y.writes if self.end_values else None
+        ends, room, meta = names.end_names(named, self.bands, plane, writes=writes, success=success)
         y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
         floors, floor_names = names.floor_lines(self.floors, curves, plane)

@@ -58,8 +58,9 @@ def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple
     return template + "<extra></extra>", lists
 
 
-def line_traces(line: Line, plane: Plane, *, success: bool) -> list[Trace]:
-    """A line as traces: one where it is whole; else what is drawn and what the hover reads are apart.
+def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False) -> list[Trace]:
+    """A line as traces: one where it is whole; else what is drawn and what the hover reads are apart. A `share` is
+    written in percent.
 
     Plotly's unified hover takes each trace's nearest point, however far: a line with a gap would show a value that was
     true elsewhere, and a line of two traces (solid, then dotted) would show twice. So such a line gets one unseen trace
@@ -72,7 +73,8 @@ def line_traces(line: Line, plane: Plane, *, success: bool) -> list[Trace]:
     common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1}
     whole = bool(shown.all()) and x[0] <= plane.x.low and x[-1] >= plane.x.high
     if whole and line.dotted_from is None and line.dotted_until is None:
-        template, lists = hover_of(line, f"%{{y:{number_format(y)}}}", success)
+        value = f"%{{y:{number_format(y)}}}"
+        template, lists = hover_of(line, "%{y:.1%}" if share else value, success)
         return [*_bars(line, common), scatter(xs, ys, line=stroke, hovertemplate=template) | common | lists]
     start = 0 if line.dotted_until is None else int(np.searchsorted(x, line.dotted_until, side="right"))
     turn = len(xs) if line.dotted_from is None else max(int(np.searchsorted(x, line.dotted_from)), start)
@@ -85,7 +87,7 @@ def line_traces(line: Line, plane: Plane, *, success: bool) -> list[Trace]:
         marker = {"color": line.hue, "size": 5}
         dots = scatter([xs[i] for i in alone], [ys[i] for i in alone], "markers", marker=marker)
         traces.append(dots | common | QUIET)
-    return [*_bars(line, common), *traces, _hover_trace(line, x, y, shown, success, plane.x)]
+    return [*_bars(line, common), *traces, _hover_trace(line, x, y, shown, success, plane.x, share)]
 
 
 def _bars(line: Line, common: Trace) -> list[Trace]:
@@ -102,11 +104,11 @@ def _bars(line: Line, common: Trace) -> list[Trace]:
 
 
 def _hover_trace(
-    line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, scale: AxisScale
+    line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, scale: AxisScale, share: bool
 ) -> Trace:
     """An unseen trace over the whole x range that the hover reads; where nothing is drawn it sits on a neighbour."""
     template, lists = hover_of(line, "%{hovertext}", success, gaps=True)
-    lists["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]
+    lists["hovertext"] = [(numbers.tenths if share else numbers.epsilon)(v) for v in y.tolist()]
     nearest = np.maximum.accumulate(np.where(shown, np.arange(len(y)), int(np.argmax(shown))))
     lists |= {"x": short_floats(x, 9), "y": short_floats(y[nearest])}
     for end, beyond, at in ((scale.low, x[0] > scale.low, 0), (scale.high, x[-1] < scale.high, -1)):

@@ -115,6 +115,7 @@ def series_chart(
     *,
     across: Axis,
     y_title: str,
+    kind: str = "plain",
     floors: Sequence[Floor] = (),
     y_range: Span | None = None,
     height: int = 300,
@@ -125,6 +126,7 @@ def series_chart(
         series: name → (x, values), each shape (n,), x ascending; a name of COLORS has that colour.
         across: the axis of x.
         y_title: axis title with unit.
+        kind: how values are written, as of an Axis.
         floors: named horizontal lines.
         y_range: what the axis of values shows, instead of what they suggest.
         height: in pixels.
@@ -136,7 +138,7 @@ def series_chart(
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)
             lines.append(Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color))
-    return LinePlot(across, Axis(y_title, shown=y_range), tuple(lines), floors=tuple(floors)).chart(height)
+    return LinePlot(across, Axis(y_title, kind=kind, shown=y_range), tuple(lines), floors=tuple(floors)).chart(height)
 
 
 def norm_chart(norms: Mapping[str, Any], *, mark: str = "", height: int = 300) -> Chart:

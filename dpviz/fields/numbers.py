@@ -126,6 +126,11 @@ def probability(p: float, *, up: bool = False) -> str:
     return f"{percent:f} %"
 
 
+def tenths(share: float) -> str:
+    """A share in percent, to its first digit behind the point: "81.3 %"; "–" for NaN."""
+    return _special(share) or f"{100.0 * share:.1f}\u00a0%"
+
+
 def p_value(p: float) -> str:
     """p of a test, to two digits; what is below 0.001 only as that."""
     if math.isnan(p):

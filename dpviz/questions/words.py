@@ -35,11 +35,6 @@ with extra("ask"):
 Values = Mapping[str, Any]
 
 
-def tenths(share: float) -> str:
-    """A share in percent, to its first digit behind the point: "81.3 %"."""
-    return f"{100.0 * share:.1f}\u00a0%"
-
-
 JINJA = Environment(undefined=StrictUndefined)
 JINJA.tests |= {"nan": math.isnan, "infinite": math.isinf}
 JINJA.filters |= {
@@ -56,8 +51,7 @@ JINJA.filters |= {
     "rounded": lambda value, digits=3: numbers.plain(numbers.up(value * (1.0 - 1e-12), digits), digits=digits),
     "one_place": lambda percent: f"{percent:.1f}\u00a0%",
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
-    "tenths": tenths,
-    "tenth": lambda share: "–" if math.isnan(share) else f"{100 * share:.1f} %",
+    "tenths": numbers.tenths,
     "p_value": numbers.p_value,
     "p_sign": lambda value: f"{'= ' * (not value < 0.001)}{numbers.p_value(value)}",
     "rounded_up": lambda value: rounded_up(value, 4),

@@ -88,7 +88,7 @@ def wait(several: Sequence[Request]) -> bool:
     The visitor's next move ends the wait: False, and the page lets it come. What nobody waits for is then given up.
     """
     place = st.empty()
-    with place.container(horizontal=True, vertical_alignment="center"):
+    with place.container(key="dpviz-wait", horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Measuring …")
         keys = [asked.key for asked in several]
         st.button("Stop", key=f"stop.{keys}", on_click=_stop, args=(keys,), icon=":material/stop:")

@@ -106,6 +106,17 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
     whole = dpviz.epsilon("renyi", steps=150, **charged)
     claimed = float(re.search(r"ε ≤ ([\d.]+)", text).group(1))  # type: ignore[union-attr]
     assert 0.85 * min(odometer, whole) < claimed <= 1.01 * min(odometer, whole)
+    page.set_viewport_size({"width": 390, "height": 844})  # what it has come to, then what can be done
+    wait_idle(page)
+    headline, chart, new = (
+        box(thing)
+        for thing in (
+            main_area(page).locator(".dpviz-headline"),
+            main_area(page).locator(".dpviz-chart").first,
+            main_area(page).get_by_role("button", name="New run"),
+        )
+    )
+    assert headline["y"] + headline["height"] <= chart["y"] < chart["y"] + chart["height"] <= new["y"]
     page.context.close()
     other.context.close()
 

@@ -76,9 +76,11 @@ def test_what_its_author_types_is_on_the_card_and_never_markup() -> None:
     assert (card.losses, card.replies) == (untyped.losses, untyped.replies), "words change no number and no answer"
 
 
-@pytest.mark.parametrize("steps", ["1", "50", "3000"])
-def test_what_follows_a_moving_hand_is_what_comes_to_rest(steps: str) -> None:
-    answer = asked(GUARANTEE, **(SMALL | {"steps": steps}))
+@pytest.mark.parametrize("changed", [
+    {"steps": "1"}, {"steps": "50"}, {"steps": "3000"}, {"mech": "replace"}, {"mech": "partition", "steps": "3"},
+])  # fmt: skip
+def test_what_follows_a_moving_hand_is_what_comes_to_rest(changed: dict[str, str]) -> None:
+    answer = asked(GUARANTEE, **(SMALL | changed))
     moving, resting = soon(answer, GUARANTEE.slow), whole(answer, GUARANTEE.slow)
     quick, exact = moving.facts.losses, resting.facts.losses
     assert (quick.epsilon, quick.profile) == (exact.epsilon, exact.profile)

@@ -25,7 +25,7 @@ from dpviz.questions.mechanism import DELTA
 from dpviz.questions.noise.needs import TARGET
 from dpviz.questions.printed import adult
 from dpviz.questions.question import Block, Compound
-from dpviz.questions.words import rows, tables_of, tenths
+from dpviz.questions.words import rows, tables_of
 
 ROOM = "noise/expected"
 DATA, OWN = choice("accdata"), flag("accown")
@@ -62,7 +62,7 @@ class Reached:
     @property
     def span(self) -> str:
         """The lowest and the highest run; empty where there is one."""
-        return f"{tenths(self.low)} to {tenths(self.high)}" if self.low < self.high else ""
+        return f"{numbers.tenths(self.low)} to {numbers.tenths(self.high)}" if self.low < self.high else ""
 
     @property
     def counted(self) -> str:
@@ -79,7 +79,8 @@ class Reached:
         """All of it, as a hover's HTML."""
         bound = f"{self.bound} ({self.accountant})"
         spread = f" ({self.span})" * bool(self.span)
-        parts = (f"{self.method}: {tenths(self.accuracy)}{spread}", bound, f"{self.source}, {self.counted}", self.note)
+        reached = f"{self.method}: {numbers.tenths(self.accuracy)}{spread}"
+        parts = (reached, bound, f"{self.source}, {self.counted}", self.note)
         return "<br>".join(map(escape, filter(None, parts)))
 
 

@@ -24,7 +24,6 @@ from dpviz.questions.make import make_question
 from dpviz.questions.printed import BY_KEY, synthetic
 from dpviz.questions.printed.bayesian import LAST_ORDER, PLAIN, inferred
 from dpviz.questions.question import Block
-from dpviz.questions.words import tenths
 
 ROOM = "papers/bayesian"
 
@@ -206,9 +205,9 @@ def table(answer: Answer[Facts]) -> list[Block]:
         "σ": ["none", *(f"{sigma:g}" for sigma in runs.sigma)],
         "ε, moments": ["–", *up[0]],
         "ε_μ, Bayesian": ["–", *up[1]],
-        "accuracy": [tenths(spread.mean) for spread in spreads],
-        "seeds from to": [f"{tenths(spread.lowest)} to {tenths(spread.highest)}" for spread in spreads],
-        "of the mean weights": [tenths(runs.record.spread(arm, "test_accuracy").mean) for arm in arms],
+        "accuracy": [numbers.tenths(spread.mean) for spread in spreads],
+        "seeds from to": [f"{numbers.tenths(spread.lowest)} to {numbers.tenths(spread.highest)}" for spread in spreads],
+        "of the mean weights": [numbers.tenths(runs.record.spread(arm, "test_accuracy").mean) for arm in arms],
         "clipped": ["–", *(numbers.probability(float(share)) for share in runs.clipped)],
     }
     return [pd.DataFrame(columns)]

@@ -19,7 +19,7 @@ from dpviz.questions.papers.claims import listing
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import ArmResult, adult_record, reached_on_adult
 from dpviz.questions.question import Block
-from dpviz.questions.words import rows, tenths
+from dpviz.questions.words import rows
 from dpviz.training.data import DATA_SETS
 from dpviz.training.models import MODELS as NETWORKS
 
@@ -51,7 +51,7 @@ def adult(*, accounted: str) -> Answer[Facts]:
             Guide("y", baseline.mean, "standard SGLD, not private"),
             Guide("x", standard.epsilon, "its steps, clipped", noted=False),
         ),
-        summary=f"Without privacy {tenths(baseline.mean)}.",
+        summary=f"Without privacy {numbers.tenths(baseline.mean)}.",
     )
     facts = Facts(
         baseline=baseline,
@@ -74,7 +74,7 @@ def ring(method: str, one: ArmResult) -> Ring:
     """A mean over seeds with its standard deviation."""
     line = style("papers/adult", "sg_figure3", method)
     cost = numbers.epsilon(one.epsilon, up=True)
-    text = f"{line['name']}: ε = {cost}, {tenths(one.mean)} ± {one.points}<br>{one.runs} runs"
+    text = f"{line['name']}: ε = {cost}, {numbers.tenths(one.mean)} ± {one.points}<br>{one.runs} runs"
     return Ring(one.epsilon, one.mean, text, line["color"], one.mean - one.deviation, one.mean + one.deviation)
 
 
@@ -128,13 +128,13 @@ class Reach:
 
     @property
     def span(self) -> str:
-        return f"{tenths(min(self.accuracies))} to {tenths(max(self.accuracies))}"
+        return f"{numbers.tenths(min(self.accuracies))} to {numbers.tenths(max(self.accuracies))}"
 
     @property
     def ring(self) -> Ring:
         text = (
             f"{NETWORKS[self.model].title}, {self.examples:,} digits<br>ε = {numbers.epsilon(self.epsilon, up=True)}, "
-            f"{tenths(self.median)}, seeds {self.span}"
+            f"{numbers.tenths(self.median)}, seeds {self.span}"
         )
         color = style("papers/reached", "reached", self.model)["color"]
         return Ring(float(self.planned), self.median, text, color, min(self.accuracies), max(self.accuracies))

@@ -64,6 +64,6 @@ def _named(record: RunRecord, settings: RunSettings, claim: Claim, data: str) ->
     accuracy = record.summary.get("test_accuracy")
     parts = [record.title, *([data_of(settings.data).title] if settings.data != data else [])]
     if isinstance(accuracy, float):
-        parts.append(f"{100 * accuracy:.1f} %")
+        parts.append(numbers.tenths(accuracy))
     parts.append(f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}" if claim.holds else "no ε")
     return " · ".join(parts)

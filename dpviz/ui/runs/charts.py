@@ -12,6 +12,7 @@ from dpviz.charts import training
 from dpviz.charts.look import NEUTRAL
 from dpviz.charts.marks import Floor, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
+from dpviz.fields import numbers
 from dpviz.questions.answer import Note
 from dpviz.questions.tight_band import band
 from dpviz.runs.claims import claims_along, claims_of_shorter_plans
@@ -59,10 +60,11 @@ def _takeaway(look: Look, key: str) -> str:
         ]
         return alt_text(lines, x_name="steps", x_kind="steps")
     kind, name = next(iter(LINES[key]), ("evaluation", "test_accuracy" if key == "frontier" else key))
+    write = numbers.tenths if "kind" in CHART_TABLE[key] else numbers.epsilon
     if kind == "evaluation" and np.isfinite(look.last(name)):
-        return f"{CHARTS[key]}: {look.last(name):.3g} at the last test, step {look.last('step'):.0f}."
+        return f"{CHARTS[key]}: {write(look.last(name))} at the last test, step {look.last('step'):.0f}."
     if kind == "step" and steps.get(name, EMPTY).size:
-        return f"{CHARTS[key]}: {steps[name][-1]:.3g} at step {look.record.steps}."
+        return f"{CHARTS[key]}: {write(steps[name][-1])} at step {look.record.steps}."
     return f"{CHARTS[key]} of the run."
 
 
@@ -112,6 +114,7 @@ def _series(look: Look, key: str, height: int) -> Chart:
     return training.series_chart(
         series,
         y_title=CHART_TABLE[key]["axis"] + _mark(look, key),
+        kind=CHART_TABLE[key].get("kind", "plain"),
         across=training.steps_axis(float(max(look.total, look.record.steps))),
         floors=floors,
         y_range=shown,
@@ -132,9 +135,9 @@ def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
 
 
 def _frontier(look: Look, height: int) -> Chart:
-    curve, axis = frontier(look.view, look.claim), CHART_TABLE["frontier"]["axis"]
-    across, floors = training.epsilon_axis(), _target(look)
-    return training.series_chart(curve, across=across, y_title=axis, floors=floors, height=height)
+    curve, row = frontier(look.view, look.claim), CHART_TABLE["frontier"]
+    across, own = training.epsilon_axis(), {"y_title": row["axis"], "kind": row["kind"]}
+    return training.series_chart(curve, across=across, **own, floors=_target(look), height=height)
 
 
 # --- several runs -----------------------------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         up = Axis("ε claimed if the run had ended there" if accountant == "claim" else reading, reading="attack")
     else:
         span = training.accuracies_shown([floats(line.y) for line in lines]) if lines else None
-        up = Axis("test accuracy", shown=span)
+        up = Axis("test accuracy", kind="share", shown=span)
     chart = LinePlot(across, up, tuple(lines)).chart(HEIGHT)
     for view, claim in zip(views, claims, strict=True):
         if claim.demonstration and (kind == "frontier" or (kind == "epsilon" and accountant == "claim")):

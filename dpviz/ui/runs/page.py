@@ -116,11 +116,11 @@ def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
         words += f", <b>{len(chosen)}</b> compared"
     if best is None:
         return f"{words}."
-    accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
+    accuracy, claim = numbers.tenths(best.summary["test_accuracy"]), claim_of_record(best, engine.store)
     cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
         cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(best))})"
-    return f"{words}. The most accurate, {escape(best.title)}, has an accuracy of <b>{100 * accuracy:.1f} %</b> {cost}."
+    return f"{words}. The most accurate, {escape(best.title)}, has an accuracy of <b>{accuracy}</b> {cost}."
 
 
 def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
