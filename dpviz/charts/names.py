@@ -250,11 +250,11 @@ def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
 
 
 def floor_lines(
-    floors: Sequence[Floor], lines: Sequence[Line], plane: Plane
+    floors: Sequence[Floor], lines: Sequence[Line], plane: Plane, *, share: bool = False
 ) -> tuple[list[dict[str, Any]], list[Annotation]]:
     """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
     where growing curves have long left their floor, or at the left where curves end before the right edge, with their
-    names behind them; never overlapping.
+    names behind them; never overlapping. A `share` is written in percent.
 
     A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
     """
@@ -269,8 +269,9 @@ def floor_lines(
     places = pushed_apart([plane.down(floor.y) - 8 for floor in named], gap=14, low=8, high=inner - 8)
     right = any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
     side: Annotation = {"xanchor": "right", "xshift": -6} if right else {"xanchor": "left", "xshift": 6}
+    write = numbers.tenths if share else numbers.epsilon
     return dotted, [
-        _on_paper(f"{floor.name}: {numbers.epsilon(floor.y)}", int(right), 1 - place / inner, yanchor="middle", **side)
+        _on_paper(f"{floor.name}: {write(floor.y)}", int(right), 1 - place / inner, yanchor="middle", **side)
         for floor, place in zip(named, places, strict=True)
     ]
 

@@ -151,21 +151,21 @@ class LinePlot:
 
     def chart(self, height: int = HEIGHT) -> Chart:
         plane = self.plane(height)
-        success = self.y.reading == "attack"
+        success, share = self.y.reading == "attack", self.y.kind == "share"
         curves = [line for line in self.lines if line.seen(plane.y.log).any()]
         points = [point for point in self.points if plane.shows(point.x, point.y)]
         rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
         for line in sorted(curves, key=lambda line: not line.faded):
-            data += traces.line_traces(line, plane, success=success, share=self.y.kind == "share")
+            data += traces.line_traces(line, plane, success=success, share=share)
         data = data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
         named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
         writes = self.y.writes if self.end_values else None
         ends, room, meta = names.end_names(named, self.bands, plane, writes=writes, success=success)
         y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
-        floors, floor_names = names.floor_lines(self.floors, curves, plane)
+        floors, floor_names = names.floor_lines(self.floors, curves, plane, share=share)
         words = [
             *ends,
             labels.title(self.y.title + PRINTED * bool(points), left),

@@ -214,6 +214,22 @@ def test_accuracies_are_drawn_where_they_end() -> None:
     assert low < 0.25, "three of four are seen"
 
 
+def test_a_share_is_written_in_percent_to_the_nearest_tenth() -> None:
+    """As the headline writes it: at the line's end, on the axis, on a floor and under the pointer; not rounded up."""
+    values = {
+        "test": (np.arange(3.0), np.array([0.1, 0.8, 0.88632])),
+        "drawn": (np.arange(2.0), np.array([0.1, 0.88632])),
+    }
+    floors, axis = [Floor(0.9, "target", "budget")], steps_axis(2.0)
+    figure = series_chart(values, across=axis, y_title="accuracy", kind="share", floors=floors).figure
+    words = [note["text"].replace("\u00a0", " ") for note in figure["layout"]["annotations"]]
+    assert sum("88.6 %" in text for text in words) == 2
+    assert "target: 90.0 %" in words
+    assert figure["layout"]["yaxis"]["ticktext"][-1] == "100 %"
+    assert ["88.6\u00a0%" in trace["hovertext"] for trace in figure["data"] if "hovertext" in trace] == [True]
+    assert any("%{y:.1%}" in trace.get("hovertemplate", "") for trace in figure["data"])
+
+
 def test_a_count_and_a_test_do_not_look_alike() -> None:
     values = {"test": (STEPS, STEPS / 60), "private count": (STEPS, STEPS / 70)}
     floors = [Floor(0.5, "majority class", "basic")]
