@@ -31,7 +31,7 @@ from dpviz.accounting.pld.composed_loss import (
 from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.accounting.pld.loss_transform import compose, loud_modes, masses_of, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.pld.quick import quick_accuracy, quick_epsilon, quick_profile
+from dpviz.accounting.pld.quick import quick_accuracy, quick_delta, quick_epsilon, quick_profile
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
@@ -371,6 +371,26 @@ def test_rare_large_losses_need_one_finer_grid_alone(
     exact = best_accuracy(mechanism=mechanism, steps=steps)
     monkeypatch.setattr("dpviz.accounting.pld.quick.best_accuracy", None)
     assert exact.lower <= quick_accuracy(mechanism, steps, 1e-5) <= 1.01 * exact.upper
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "epsilon"),
+    [
+        (4.0, 0.01, 10_000, 1.26),
+        (170.0, 0.26, 3_700_000, 0.418),  # δ near 1: a coarse grid
+        (0.43, 1e-6, 150, 0.383),  # a finer one
+        (0.7, 8e-5, 240_000, 0.089),  # two
+        (2.2, 4.6e-6, 320_000, 0.1),  # what is added takes a grid of its own
+        (11.0, 4e-6, 3_700, 0.0784),  # none: the divergences are enough
+    ],
+)
+def test_delta_in_milliseconds_is_never_below_the_truth(
+    sigma: float, rate: float, steps: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = SampledGaussian(noise_multiplier=sigma, sample_rate=rate)
+    lower = float(tight_delta(mechanism, steps, epsilon).lower)
+    monkeypatch.setattr("dpviz.accounting.pld.quick.tight_delta", None)
+    assert lower <= quick_delta.__wrapped__(mechanism, steps, epsilon, 1e-13) <= 1.1 * max(lower, 1e-13)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ direction: at ε = 0 both are the total variation.
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +24,21 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import ROUNDING, best_accuracy
 from dpviz.accounting.pld import grid as grids
+from dpviz.accounting.pld import two_grids
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
 from dpviz.accounting.pld.composed_loss import blurred, delta_at, epsilon_above, epsilon_below
-from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, rough_epsilon, tail_for
-from dpviz.mechanisms import Event, Mechanism, merge_events
+from dpviz.accounting.pld.plan import (
+    AIM,
+    Aim,
+    aim_at_epsilon,
+    aim_for_rows,
+    rough_epsilon,
+    rough_log_delta,
+    tail_for,
+    wanted,
+)
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
 
 ANCHOR = 0.15  # of the largest ε of a curve: one tilt resolves it all from there, from the middle not where δ is near 1
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked
@@ -149,15 +161,63 @@ def _zero(events: tuple[Event, ...], delta: float) -> float:
 
 
 @remembered
-def quick_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
-    """The upper end of δ(ε)."""
+def quick_delta(mechanism: Mechanism, steps: int, epsilon: float, least: float = 0.0) -> float:
+    """The upper end of δ(ε), never below the truth; what is below `least` need not be told apart."""
     counts = np.array([float(steps)])
     if grids.without_grid(mechanism, steps):
         return grids.delta_of_row([mechanism], counts, epsilon)[1]
-    [least], [most] = grids.delta_bounds([mechanism], counts, epsilon, np.array([epsilon]))
-    if most > 1.1 * least:
-        most = min(most, float(tight_delta(mechanism, steps, epsilon).upper))
-    return float(most)
+    log_delta, _ = rough_log_delta([mechanism], counts, epsilon)
+    if log_delta <= math.log(max(least, grids.LEAST_DELTA)) and not Renyi().supports(mechanism):  # no bound: this is
+        most = float(Renyi().delta_of(mechanism, steps=steps, epsilon=epsilon))
+        if most <= least:
+            return most
+    delta = math.exp(min(max(log_delta, -600.0), -5.0))
+    finer = partial(_one_grid, finer=0.125)
+    rare = two_grids.worth_it(mechanism, float(steps))
+    below, most = 0.0, 1.0
+    for look in (_one_grid, _two_grids, finer) if rare else (_one_grid, finer):
+        low, high = look(mechanism, float(steps), epsilon, delta)
+        below, most = max(below, low), min(most, high)
+        if most <= 1.1 * max(below, least):
+            return most
+    return min(most, float(tight_delta(mechanism, steps, epsilon).upper))
+
+
+def _one_grid(
+    mechanism: Mechanism, steps: float, epsilon: float, delta: float, finer: float = 1.0
+) -> tuple[float, float]:
+    """δ(ε) from below and above where it is about `delta`; the interval costs a share AIM of ε, or a tenth of it of δ.
+
+    What adding shows is less, mostly: a coarse grid tells.
+    """
+    row, here, tail = np.array([[steps]]), np.array([epsilon]), tail_for(steps, delta)
+    aim = aim_at_epsilon([mechanism], row[0], grids.REMOVE, epsilon, delta)
+    interval = finer * max(aim.interval, math.sqrt(0.8 * AIM / (aim.tilt * (1.0 + aim.tilt) * steps)))
+    aim = aim_at_epsilon([mechanism], row[0], grids.REMOVE, epsilon, delta, interval)
+    [(above, below)] = grids.removed_rows([mechanism], row, aim, tail)
+    most, added = float(delta_at(above, here, 1.0)[0]), 0.0
+    for coarse in (interval, None) if epsilon < grids.most_added([mechanism], row[0]) else ():
+        aim = aim_at_epsilon([mechanism], row[0], grids.ADD, epsilon, delta, coarse)
+        added = float(delta_at(grids.added_rows([mechanism], row, aim, tail)[0], here, 1.0)[0])
+        if added <= most:
+            break
+    return float(delta_at(below, here, -1.0)[0]), max(most, added)
+
+
+def _two_grids(mechanism: Mechanism, steps: float, epsilon: float, delta: float) -> tuple[float, float]:
+    """The same of many rarely sampled steps."""
+    assert isinstance(mechanism, SampledGaussian)
+    split, tail = two_grids.split_of(mechanism, steps), tail_for(steps, delta)
+    large, missed = two_grids.most_large(split, steps, 1e-4 * delta)
+    scales = two_grids.scales_for(mechanism, split, steps, epsilon, delta, 0.5 * wanted(epsilon))
+
+    def at(side: str, way: int, small: float, sign: float) -> float:
+        aim = aim_at_epsilon([mechanism], np.array([steps]), way, epsilon, delta, scales.coarse)
+        loss = two_grids.composed(mechanism, split, steps, scales, aim, tail, side, small)
+        return float(delta_at(loss, np.array([epsilon]), sign)[0])
+
+    most = max(at("remove_above", grids.REMOVE, steps, 1.0), at("add_above", grids.ADD, steps, 1.0))
+    return max(at("remove_below", grids.REMOVE, steps - large, -1.0) - missed, 0.0), most
 
 
 @remembered
