@@ -11,6 +11,7 @@ ENGINE = re.compile(
 TRAINS = re.compile(r"^(fit|step|minimize|apply_gradients|train\w*)$")
 TRAINS_NOT = re.compile(r"split|loader|data|set|transform|test|eval")
 ACCUMULATION = re.compile(r"accum|virtual_step|batchmemorymanager|physical_batch|micro_?batch|skip_step")
+REPEATS = re.compile("seed|run|trial|fold|repe|restart|replic|attempt|teacher")  # what loops count that train anew
 STEPWISE = re.compile("step|iter|update|batch")
 ROUND_ABOUT = 3  # loops that stand for "unknown how often"
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
@@ -105,7 +106,10 @@ class Trainings:
 
     def _plain(self, call: ast.Call, loops: list[ast.AST]) -> bool:
         """Whether it is one training: batches in epochs, or counted steps; a loop over batches alone is one epoch."""
-        ranges = [isinstance(loop, ast.For) and _range(loop.iter) is not None for loop in loops]
+        ranges = [
+            isinstance(loop, ast.For) and _range(loop.iter) is not None and not REPEATS.search(name_of(loop.target))
+            for loop in loops
+        ]
         if name_of(call) != "step":
             return len(loops) <= 1 and all(ranges)
         if loops and not ranges[0]:

@@ -33,7 +33,7 @@ MOST_STEPS = 2**53
 ALIASES = {"T": "steps", "C": "max_grad_norm", "ε": "epsilon"}
 ASK, ASSUMED, LABELS = WORDS["ask"], WORDS["assumed"], WORDS["names_of"]
 # Numbers with a type around them, as arrays print them; the list of a history; a name and a number in a line of a log.
-TYPED = re.compile(r"\b(?:(?:np|numpy)\.\w+|tensor)\(\s*([-+.\w]+)\s*\)")
+TYPED = re.compile(r"\b(?:(?:np|numpy|jnp)\.(?:float|u?int|array|asarray)\w*|(?:torch\.)?tensor)\(\s*([-+.\w]+)\s*\)")
 HISTORY = re.compile(r"\[\s*(?:[\[(][^\[\]()]*[\])][\s,]*)+\]")
 WORD = r"[^\W\d][\w.-]*"
 PAIR = re.compile(
