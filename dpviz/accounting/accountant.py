@@ -268,4 +268,4 @@ def needs_sampled_gaussian(mechanism: Mechanism) -> str:
     """Why what is worked out for the mechanism of private training alone cannot take this one; empty where it can."""
     if isinstance(mechanism, SampledGaussian):
         return ""
-    return "only worked out for sampled Gaussian steps, one example added or removed."
+    return "only sampled Gaussian steps are supported, with one example added or removed."

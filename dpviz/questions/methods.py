@@ -79,7 +79,7 @@ def without(reasons: Mapping[str, str]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for key, reason in reasons.items():
         alike.setdefault(reason, []).append(NAMES[key])
-    return [f"Not offered for this mechanism: {', '.join(names)}: {why}" for why, names in alike.items()]
+    return [f"Not offered for this mechanism: {', '.join(names)} ({why.rstrip('.')})." for why, names in alike.items()]
 
 
 def step_grid(steps: int, log: bool, points: int | None = None) -> Array:

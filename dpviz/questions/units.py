@@ -109,7 +109,7 @@ def suggested(size: Number, get: Reader) -> Noted:
     """δ with choices made of the size of the data set."""
     n, delta = get(size), get(DELTA)
     choices = {"1/N": 1 / n, "1/(10 N)": 1 / (10 * n), "1/N^1.1": n**-1.1}
-    why = "Choose δ well below 1/N: publishing the record of one random person is (0, 1/N)-private."
+    why = "Choose δ well below 1/N: publishing the record of one random person satisfies (0, 1/N)-DP."
     note = ""
     if delta > 1 / n:
         note = (

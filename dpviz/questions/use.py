@@ -84,7 +84,7 @@ class Plan:
 def gaussian(mechanism: Mechanism) -> SampledGaussian:
     """The mechanism, if text and code know it; ValueError says that they do not."""
     if not isinstance(mechanism, SampledGaussian):
-        raise ValueError(f"Text and code are {needs_sampled_gaussian(mechanism)}")
+        raise ValueError(f"No text and code here: {needs_sampled_gaussian(mechanism)}")
     return mechanism
 
 

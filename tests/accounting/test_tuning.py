@@ -109,7 +109,7 @@ def test_other_mechanisms() -> None:
     assert 1.09 < dpviz.tuned_epsilon(**allocation, runs=10) < 2.2
     for more, why in (
         ({"law": "poisson"}, "Rényi divergence of a step, which is not known here.*Choose another law"),
-        ({"method": "renyi"}, "one random batch of 234 an epoch: needs the Rényi divergence"),
+        ({"method": "renyi"}, "one random batch of 234 an epoch: the Rényi divergence of a step is needed"),
     ):
         with pytest.raises(ValueError, match=why):
             dpviz.tuned_epsilon(**allocation, **more)

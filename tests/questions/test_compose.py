@@ -211,7 +211,7 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     answer = ask("compose", mechanism=Own(), steps=20, curves=("moments", "tight", "strong"))
     assert [line.key for line in answer.answer.plot.lines] == ["moments"]
     assert TIGHT.key(answer.answer) is None
-    assert "numerical (PLD): needs a dominating pair" in texts(answer.answer)
+    assert "numerical (PLD): a dominating pair of a step is needed" in texts(answer.answer)
     assert "who guesses whether any of your examples took part" in answer.headline
     assumed = GROWTH.assumed(answer.answer)
     assert "**Who is protected:** one user, with every example of theirs. Data sets that differ by all" in assumed

@@ -106,7 +106,7 @@ def test_nothing_claimed_bounds_nothing(home: Engine, epsilon: object) -> None:
     found = asked(DISTANCES, lkexamples="40")
     assert found.facts.network.claimed is None
     assert [b.success for b in found.facts.network.bounds] == [1.0]
-    assert missing(found, "nothing bounds a better one, for what was seen decides") == []
+    assert missing(found, "no ε limits better attacks, because what was seen decides") == []
 
 
 def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:

@@ -24,7 +24,7 @@ def test_newest_run(engine: Engine, method: str, view: str) -> None:
     at = open_app("leakage", f"lkexamples=60&lkview={view}")
     assert said(at, "headline")[0].startswith("First <try> :")
     assert not said(at, "problem")
-    assert ("nothing bounds a better one" in said(at, "headline")[0]) == (method == "sgd")
+    assert ("no ε limits better attacks" in said(at, "headline")[0]) == (method == "sgd")
 
 
 def test_runs_are_offered_and_a_pinned_network_is_measured_too(engine: Engine) -> None:

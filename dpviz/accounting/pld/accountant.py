@@ -32,8 +32,8 @@ class Tight(Accountant):
         if self._sided(mechanism).has_pair:
             return ""
         if mechanism.least.has_pair:
-            return "only a lower bound is known of it: ask for bound 'lower'."
-        return "needs a dominating pair of a step, and none is known here."
+            return "only a lower bound is known: ask for bound 'lower'."
+        return "a dominating pair of a step is needed, and none is known here."
 
     def _sided(self, mechanism: Mechanism) -> Mechanism:
         """What this bound is read from."""

@@ -85,7 +85,7 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
     lower, upper = (side[place].reshape(counts.shape) for side in (lower, upper))
     if mechanism.least != mechanism:
         lower = tight_epsilon(mechanism.least, counts, target).lower
-    return TightResult(lower, upper, IN_TURN if in_turn(mechanism) else _reason(lower, upper, counts))
+    return TightResult(lower, upper, IN_TURN if in_turn(mechanism) else _reason(lower, upper))
 
 
 def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResult:
@@ -103,8 +103,7 @@ def tight_epsilon_of_each(several: Sequence[Iterable[Event]], delta: float) -> l
     if any(mechanism.least != mechanism for mechanism in mechanisms):
         below = [[(mechanism.least, count) for mechanism, count in events.items()] for events in merged]
         ends = [(each.lower, high) for each, (_, high) in zip(tight_epsilon_of_each(below, target), ends, strict=True)]
-    totals = counts.sum(axis=1)
-    return [TightResult(*both, _reason(*both, np.array(total))) for both, total in zip(ends, totals, strict=True)]
+    return [TightResult(*both, _reason(*both)) for both in ends]
 
 
 def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> TightResult:
@@ -148,18 +147,12 @@ def _profile(mechanism: Mechanism, count: float, epsilon: Array) -> tuple[Array,
     return lower, upper
 
 
-def _reason(lower: Array, upper: Array, steps: Array) -> str:
+def _reason(lower: Array, upper: Array) -> str:
     allowed = np.vectorize(promised, otypes=[float])(lower)
     wide = ~(upper - lower <= allowed)
-    reasons = []
-    if wide.any():
-        reasons.append(f"Wider than 1 % of ε and 0.005 at steps {_listed(steps[wide])}.")
-        if (lower[wide] > LARGEST_EPSILON).any():
-            reasons.append(f"ε there exceeds {LARGEST_EPSILON:g}: too little noise for a fine grid.")
-    return " ".join(reasons)
-
-
-def _listed(steps: Array) -> str:
-    several = np.unique(steps)
-    shown = ", ".join(f"{step:.0f}" for step in several[:4])
-    return shown + (", …" if several.size > 4 else "")
+    if not wide.any():
+        return ""
+    reason = "Its ends are further apart here than 1 % of ε and 0.005."
+    if (lower[wide] > LARGEST_EPSILON).any():
+        reason += f" There ε exceeds {LARGEST_EPSILON:g}: the noise is too small for a fine grid."
+    return reason

@@ -36,7 +36,7 @@ class AdditiveAccountant(Accountant):
     def supports(self, mechanism: Mechanism) -> str:
         if self.nodes:
             return needs_sampled_gaussian(mechanism)
-        return "" if mechanism.renyi() else "needs the Rényi divergence of a step, and none is known here."
+        return "" if mechanism.renyi() else "the Rényi divergence of a step is needed, and none is known here."
 
     def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         """R(α) of one sampled Gaussian step, NaN where it has none: both arguments broadcast, then (orders,)."""

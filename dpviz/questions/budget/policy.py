@@ -33,7 +33,7 @@ from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.shared import LOG_Y
 from dpviz.questions.words import table
 
-ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
+ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "all epochs done"}
 
 
 @dataclass(frozen=True, eq=False)

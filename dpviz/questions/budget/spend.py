@@ -99,7 +99,9 @@ class Blocks(Field[tuple[Block, ...]]):
         try:
             return self.parse(self.write(tuple(Block(*block) for block in value)))  # type: ignore[attr-defined]
         except TypeError:
-            raise ValueError(f"{self.label}: {value!r:.40} is no list like [(1, 0.01, 500)], σ, q, steps.") from None
+            raise ValueError(
+                f"{self.label}: {value!r:.40} is not a list of blocks (σ, q, steps) like [(1, 0.01, 500)]."
+            ) from None
 
     def show(self, value: tuple[Block, ...]) -> str:
         return f"{len(value)} block{'' if len(value) == 1 else 's'}"

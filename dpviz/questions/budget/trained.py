@@ -91,6 +91,10 @@ class Courses:
         mean, low, high = (WRITTEN[quantity](value) for value in self.last(arm, quantity))
         return mean if low == high else f"{mean} ({low} to {high})"
 
+    def mean(self, arm: str, quantity: str) -> str:
+        """ "94.1 %": the mean over the runs of an arm."""
+        return WRITTEN[quantity](self.last(arm, quantity).mean)
+
     def ended(self, arm: str) -> str:
         return " or ".join(sorted({run.ended for run in self.arms[arm]}))
 

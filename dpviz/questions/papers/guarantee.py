@@ -1,4 +1,4 @@
-"""What must be said of a guarantee: the card of a plan, or of a known deployment."""
+"""What must be stated with an ε: the guarantee card of a plan, or of a known deployment."""
 
 import math
 from collections.abc import Hashable, Mapping

@@ -244,7 +244,7 @@ def _number(bindings: Bindings, node: ast.expr, name: str) -> float:
     values = {reading.value for reading in bindings.evaluate(node)}
     value = next(iter(values)) if len(values) == 1 else None
     if value is None or isinstance(value, bool):
-        raise ValueError(f"{name} = {_short(node)} is no number that can be read.")
+        raise ValueError(f"{name} = {_short(node)} cannot be read as a number.")
     return value
 
 

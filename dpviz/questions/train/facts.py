@@ -22,7 +22,7 @@ def unsuited(data: str, model: str) -> str:
         return f"{known.title}: its description is not in the folder that DPVIZ_DATA names. Choose other data."
     wanted = MODELS[model].unfit(known.shape)
     named = " or ".join(MODELS[key].title for key in list(known.parameters)[:2])
-    return f"{MODELS[model].title} reads {wanted}, {known.title} is not made of those: take {named}."
+    return f"{MODELS[model].title} needs {wanted}, but {known.title} has other examples: take {named}."
 
 
 def trained_parameters(settings: RunSettings) -> int:
@@ -40,8 +40,8 @@ def missing(data: str, folder: str = "") -> str:
         return ""
     hint = f" ({wanted.package_hint})" if wanted.package_hint else ""
     return (
-        f"{wanted.title} is not on this machine: the run will try to download it; offline it fails and says "
-        f"so. Put the files into {wanted.folders(folder or None)[0]}{hint}, or name a folder under Data folder."
+        f"{wanted.title} is not on this machine. The run will try to download it, and fails with a message if it "
+        f"cannot. Or put the files into {wanted.folders(folder or None)[0]}{hint}, or name a folder under Data folder."
     )
 
 

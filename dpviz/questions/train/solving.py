@@ -59,9 +59,9 @@ def solved_noise(
                 least = cost([(with_noise(step, float(batch_size)), steps), *beside], delta)
                 left = numbers.epsilon(numbers.down(target - spent))
                 raise ValueError(
-                    f"{spent_words} For what is left, {left}, the noise of each step would be σ = {noise:.2g}, above "
-                    f"the longest sum that {batch_size} clipped gradients can have, and destroy what the network has "
-                    f"learned. Ask for at least {numbers.epsilon(least, digits=4, up=True)}, or start from random "
+                    f"{spent_words} What is left, {left}, needs noise σ = {noise:.2g} at each step. This is more than "
+                    f"the largest possible sum of {batch_size} clipped gradients and would destroy what the network "
+                    f"has learned. Ask for at least {numbers.epsilon(least, digits=4, up=True)}, or start from random "
                     "weights."
                 )
         else:
