@@ -166,8 +166,8 @@ def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> Non
         f"dpviz-{question.key}.html",
         _handout(question, address, plot_of),
         "draft",
-        help="One file of at most 5 MB, for the web or an appendix: its chart follows every slider, one at a time, "
-        "without a server. What its sliders show is computed first: seconds, for some questions minutes.",
+        help="One file of at most 5 MB, for the web or an appendix. Its chart follows each slider without a server. "
+        "Making it takes seconds, for some questions minutes.",
     )
     st.caption(
         "The camera above the chart saves it as an image: choose PNG or SVG in the group Show, an expert setting."

@@ -133,9 +133,10 @@ def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
     both = (sum(values) for values in zip(*((claim.epsilon, claim.delta) for claim in claims), strict=True))
     epsilon, delta = (numbers.up(total * (1.0 - 1e-12)) for total in both)  # up, but for what floating point adds
     return (
-        f"{words}If these were all runs on the same data, and their number and ε were fixed ahead, they cost at most "
-        f"ε = {numbers.epsilon(epsilon)} at δ = {numbers.delta(delta)} together, and so does the chosen one (basic "
-        "composition). A number of runs that is drawn at random costs less: see “Runs tried” on Compose."
+        f"{words}Suppose that these were all runs on the same data, and that their number and ε were fixed in advance. "
+        f"Together they then cost at most ε = {numbers.epsilon(epsilon)} at δ = {numbers.delta(delta)}, and so does "
+        "the chosen one (basic composition). If the number of runs is drawn at random, it costs less: see “Runs tried” "
+        "on Compose."
     )
 
 
