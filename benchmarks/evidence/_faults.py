@@ -940,8 +940,8 @@ FAULTS = (
     Fault(
         "Leakage does not state that no ε covers its numbers",
         "dpviz/questions/leakage/words.toml",
-        '[[all.notes]]\ntext = "Measured on',
-        '[[all.notes]]\nwhen = "false"\ntext = "Measured on',
+        '[[all.notes]]\ntext = "These numbers are measured on',
+        '[[all.notes]]\nwhen = "false"\ntext = "These numbers are measured on',
         "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
     ),
     Fault(

@@ -153,7 +153,7 @@ def test_an_estimate_below_the_truth_is_named():
     promise = answer.facts.bayesian
     assert promise.printed.epsilon[-1] < answer.facts.beside.truth.lower[-1] <= promise.main.epsilon[-1]
     assert early.facts.too_low is None  # before the truth is there
-    assert "The estimate as printed is no bound: from t = " in texts(answer)
+    assert "The estimate as printed is not a bound: from t = " in texts(answer)
 
 
 def test_the_band_is_the_tight_interval_and_the_table_tells_it_only_at_its_own_steps():
@@ -211,7 +211,7 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     answer = ask("compose", mechanism=Own(), steps=20, curves=("moments", "tight", "strong"))
     assert [line.key for line in answer.answer.plot.lines] == ["moments"]
     assert TIGHT.key(answer.answer) is None
-    assert "numerical (PLD): a dominating pair of a step is needed" in texts(answer.answer)
+    assert "numerical (PLD) (a dominating pair of a step is needed" in texts(answer.answer)
     assert "who guesses whether any of your examples took part" in answer.headline
     assumed = GROWTH.assumed(answer.answer)
     assert "**Who is protected:** one user, with every example of theirs. Data sets that differ by all" in assumed
@@ -255,7 +255,7 @@ def test_delta_mu_is_delta_unless_it_is_set_and_what_the_promise_alone_allows_pa
     assert of("delta=1e-7&dmu=1e-7&curves=bayesian").facts.law.last == default.facts.law.last > own.facts.law.last
     answer = of("curves=bayesian&dmu=0.1&steps=100")
     allowed = dpviz.attack_success(answer.facts.law.last, delta=0.1)
-    assert metrics(answer)[1].note.endswith(f"alone: {numbers.probability(allowed, up=True)}")
+    assert metrics(answer)[1].note.endswith(f"alone allows {numbers.probability(allowed, up=True)}")
 
 
 def test_the_distribution_s_cost_is_the_librarys_with_its_tight_value_below():
@@ -299,7 +299,7 @@ def test_the_best_of_several_runs_costs_more():
     assert one.answer.facts.tuned is None
     tuned = dpviz.tuned_epsilon(**given, runs=40)
     assert best.answer.facts.tuned == tuned
-    assert f"the best of 40 runs on average costs <b>ε ≤ {numbers.epsilon(tuned, up=True)}</b>" in GROWTH.headline(
+    assert f"the best of 40 runs (on average) costs <b>ε ≤ {numbers.epsilon(tuned, up=True)}</b>" in GROWTH.headline(
         best.answer
     )
     assert any("Papernot" in note.text for note in GROWTH.notes(best.answer))

@@ -183,7 +183,7 @@ def test_only_what_decides_a_measurement_is_in_its_name(home: Engine) -> None:
 
 def test_the_newest_run_stands_in_for_none(home: Engine) -> None:
     coming = DISTANCES.asked({"network": Missing(network(), ""), "log_distance": True})
-    assert missing(coming, "this small network was trained on the included digits") == []
+    assert missing(coming, "This small network was trained on the included digits") == []
     assert type(network(lkrun="small")) is SmallNetwork
     plain, private = recorded(home, "sgd"), recorded(home)
     assert network().run == private

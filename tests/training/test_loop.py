@@ -153,7 +153,7 @@ def test_a_seed_decides_a_run_and_a_secret_one_never_comes_again():
     assert first == again
     assert other[1] != first[1]
     one, other = (recorded(ABALONE.with_(secure_noise=True, steps=3))[1] for _ in range(2))
-    assert "cryptographic source, not kept" in one[0]["noise_source"]
+    assert "cryptographic source, which is not kept" in one[0]["noise_source"]
     assert without_times(one)[1] != without_times(other)[1]
     # The start of the parameters is no secret.
     assert of_kind(one, "evaluation")[0]["test_loss"] == of_kind(other, "evaluation")[0]["test_loss"]

@@ -13,7 +13,7 @@ QUICK = "lkrun=small&lksteps=20&model=logistic&lkexamples=60"
 def test_never_empty(engine: Engine) -> None:
     at = open_app("leakage", QUICK.removeprefix("lkrun=small&"))
     assert len(charts(at)) == 1
-    assert any("No run with weights yet" in text for text in said(at, "caution"))
+    assert any("There is no run with weights yet" in text for text in said(at, "caution"))
     assert any("not covered by ε" in text for text in said(at, "caution"))
     assert "p = " in said(at, "strip")[0] or "p < " in said(at, "strip")[0]
 

@@ -164,7 +164,7 @@ def test_a_target_holds_both_runs(finish: Finish, submitted: Submitted) -> None:
     assert any(words in text for text in said(at, "note"))
     enter(at, "t_target_epsilon", repr(spent * (1 + 1e-9)))
     problem = next(text for text in said(at, "problem") if "Expected target_epsilon" in text)
-    least = re.search(r"clipped gradients can have, and destroy what .* Ask for at least ([\d.]+), or start", problem)
+    least = re.search(r"clipped gradients and would destroy what .* Ask for at least ([\d.]+), or start", problem)
     assert least is not None
     assert at.button(key="t.start").disabled
     enter(at, "t_target_epsilon", least[1])
