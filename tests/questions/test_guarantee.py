@@ -33,7 +33,7 @@ def test_the_card_is_the_librarys_at_these_settings() -> None:
     assert (markdown, json.loads(source)) == (card.markdown(), card.registry())
     assert "ε ≤" in GUARANTEE.headline(answer)
     (note, _) = GUARANTEE.notes(answer)
-    assert note.text.startswith("Answered no: Sampler as run, Stopping.")
+    assert note.text.startswith("The answer is no for: Sampler as run, Stopping.")
 
 
 def test_every_pitfall_is_in_sight_with_its_answer() -> None:

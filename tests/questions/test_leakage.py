@@ -64,7 +64,7 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
     assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
     replayed = replace(facts.network, claim=claim.as_demonstration())
-    assert missing(answer, numbers.probability(claimed.success, up=True), f"without noise, so {NOT_COVERED}",
+    assert missing(answer, numbers.probability(claimed.success, up=True), f"without noise, so they are {NOT_COVERED}",
                    "did not use these data") == []  # fmt: skip
     shown = replace(answer, facts=replace(facts, network=replayed))
     assert missing(shown, "so no bound holds; with secret noise, no guess could be") == []

@@ -69,7 +69,7 @@ def test_points_stand_where_the_curve_bends() -> None:
 def test_before_its_slow_parts_it_has_no_number() -> None:
     quick = soon(RISK_FIRST.asked(dict(ask("risk").answer.given)), RISK_FIRST.slow)
     assert [metric.value for metric in RISK_FIRST.metrics(quick)] == ["…", "…", "…"]
-    assert "<b>σ = …</b> is needed" in RISK_FIRST.headline(quick)
+    assert "With <b>σ = …</b>, an attack" in RISK_FIRST.headline(quick)
 
 
 def test_what_has_no_answer_says_why() -> None:
