@@ -93,12 +93,13 @@ def end_names(
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
     And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, rise and size
-    in pixels, colour of the hair line.
+    in pixels, the share of the width where it has room, colour of the hair line.
 
     Args:
         lines, bands: what carries names.
         writes: how the last value is written behind the name; None for none.
-        success: write P(A) below it, the accuracy of a guess that ε alone allows; beside it where that has no room.
+        success: beside the plot, write P(A) below it, the accuracy of a guess that ε alone allows; in its line where
+            that has no room.
     """
     edges = [Line(key=band.name, name=band.name, x=band.x, y=band.upper, family=band.family) for band in bands]
     ends = [end for line in [*lines, *edges] if line.end != "" and (end := end_of(line, plane))]
@@ -115,14 +116,15 @@ def end_names(
         wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
         for end, place in zip(chosen, pushed_apart(wanted, gap=gap, low=air, high=inner - air), strict=True):
             arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
-            text, width = _text(end, arrow, writes, success, two)
+            text, width = _text(end, arrow, writes, success and beside, two)
             widest = max(widest, width) if beside else widest
             at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
-            anchor = "left" if beside or plane.x.share(end.x) < 0.55 else "right"
+            room = 1.0 - width / plane.width  # left of which it stands behind its end, else on its line
+            anchor = "left" if beside or plane.x.share(end.x) < room else "right"
             note: Annotation = {"name": "end", "text": re.sub(r">(?=[^<])", f">{arrow}", text, count=1)}
             note |= {"font": {"size": size}, "align": "left", "yanchor": "middle", "xanchor": anchor, "borderpad": 2}
             names.append(note | at | {"captureevents": True} | _lead(end, place, plane))
-            own = {"line": end.line.name, "text": text, "x": end.x, "y": end.y, "rise": end.rise}
+            own = {"line": end.line.name, "text": text, "x": end.x, "y": end.y, "rise": end.rise, "room": room}
             free.append(own | {"size": size, "hair": end.hair})
     return names, int(widest) + (LEAD + 15 if any(end.beside for end in ends) else 16), free
 
@@ -152,13 +154,17 @@ def names_on_lines(
     """Each line's name (its `end`, if it has one) beside it, where other lines leave most room: for lines that leave
     through the top or the bottom, where a name at the line's end would stand beside nothing.
 
-    No name covers what is `taken` by other words, nor a ring. Each is an annotation named "line" and its line's name: a
-    chart without room for them shows them below.
+    No name covers what is `taken` by other words, nor a ring or an error bar. Each is an annotation named "line" and
+    its line's name: a chart without room for them shows them below.
     """
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
     boxes_taken += [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings]
+    for line in lines:  # nor an error bar
+        for at, low, high in zip(line.x, *(line.spread or ((), ())), strict=False):
+            low, high = plane.y.share(low), plane.y.share(high)
+            boxes_taken.append(Box(plane.x.share(at), 0.5 * (low + high), 14.0, (high - low) * plane.inner + 14.0))
     names = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name

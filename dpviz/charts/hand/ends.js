@@ -23,7 +23,7 @@ export function ends(lineEnds, { own, held }, inner) {
   return names.map((end) => note(end, held, inner));
 }
 
-function note({ text, x, y, size, hair, reach, last, across, place }, held, inner) {
+function note({ text, x, y, size, room, hair, reach, last, across, place }, held, inner) {
   const arrow = reach < -0.5 ? "↑ " : reach > inner + 0.5 ? "↓ " : "";
   const edge = last && across >= RIGHT;
   return {
@@ -32,7 +32,7 @@ function note({ text, x, y, size, hair, reach, last, across, place }, held, inne
     font: { size },
     x: edge ? 1 : held.x.log ? Math.log10(x) : x,
     xref: edge ? "paper" : "x",
-    xanchor: last || across < 0.55 ? "left" : "right",
+    xanchor: last || across < room ? "left" : "right",
     align: "left",
     yanchor: "middle",
     borderpad: 2,

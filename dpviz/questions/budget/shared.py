@@ -108,6 +108,7 @@ def budget_axis(shown: str, accuracy: str, *, log: bool, budget: float | None, s
     return Axis(
         {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": accuracy}[shown],
         log=log and costs,
+        kind="share" if shown == "accuracy" else "plain",
         shown=span if budget is None else partial(budget_range, budget=budget, log=log),
         reading="attack" if costs else None,
     )
