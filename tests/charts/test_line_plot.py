@@ -333,6 +333,24 @@ def test_a_name_inside_the_plot_stands_where_its_line_does_not(values: np.ndarra
     assert (name["yshift"] > 0) == above
 
 
+@pytest.mark.parametrize(("name", "anchor"), [("a", "left"), ("a name of two words", "right")])
+def test_a_name_inside_the_plot_stands_behind_its_line_where_it_has_room(name: str, anchor: str) -> None:
+    """Without P(A), which the pointer tells."""
+    x, y = Axis("steps", shown=(0.0, float(T[-1]) / 0.85)), Axis("ε", reading="attack")
+    [note] = ends(LinePlot(x, y, (Line("a", name, T, T / 1e5, "basic"),)).chart()).values()
+    assert note["xanchor"] == anchor
+    assert "P(A)" not in note["text"]
+
+
+def test_a_name_on_a_line_lies_on_no_error_bar() -> None:
+    x, y = 10.0 ** np.arange(0.0, 3.1, 0.5), np.full(7, 100.0)
+    line = Line("a", "spread", x, y, "basic", spread=(y / 90.0, y * 90.0))
+    name = notes(plane(line, names_on_lines=True))[named("<b>spread</b>", line.hue)]
+    width = text_width("spread", look.LABEL_SIZE) / 700
+    low = name["x"] + (0.01 if name["xanchor"] == "left" else -0.01 - width)
+    assert not any(low <= bar <= low + width for bar in np.arange(7) / 6)
+
+
 def test_a_line_without_a_value_goes_unmentioned_where_words_tell_why() -> None:
     none = Line("none", "nowhere", STEPS, np.full(4, np.nan), "bayesian", explained=True)
     plot = replace(SQUARES, lines=(*SQUARES.lines, none))
