@@ -568,6 +568,26 @@ def test_what_is_loud_at_nearly_all_frequencies_is_refused() -> None:
     assert loud_modes(tilted(1.5, 1e-4, 1e-6, 1.0), 10.0, 2**20) is None
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(-0.3, 1.3), st.floats(-3.5, 0.0), st.integers(2, 20_000), st.sampled_from([0.0, 0.1, 1.0]),
+    st.sampled_from([0.0, 1.0, 9.0]), st.sampled_from(["remove", "add"]),
+)  # fmt: skip
+def test_beside_one_epsilon_the_modes_say_what_the_whole_grid_says(
+    log_sigma: float, log_q: float, steps: int, epsilon: float, tilt: float, way: str
+) -> None:
+    plds = discretise(SampledGaussian(10**log_sigma, 10**log_q), 0.02 / math.sqrt(steps), 12.0)
+    counts, here = np.array([[float(steps)]]), np.array([epsilon])
+    for pld in (getattr(plds, f"{way}_above"), getattr(plds, f"{way}_below")):
+        (whole,), (near,) = (compose([pld], counts, tilt, near=only) for only in (None, epsilon))
+        if whole.epsilon.size == 1:  # the window was too large
+            continue
+        for at in [near.epsilon[:1], near.epsilon[1:], here]:
+            low, high = (np.array([delta_at(curve, at, sign)[0] for curve in (whole, near)]) for sign in (-1.0, 1.0))
+            assert low.max() <= high.min() * (1.0 + 1e-12)
+            assert high[1] - low[1] <= 1.01 * (high[0] - low[0]) + 1e-9
+
+
 @pytest.mark.parametrize(("sigma", "rate", "epsilon"), [(4.0, 0.01, 0.002), (0.7, 0.2, 1.0), (1.0, 1.0, 0.5)])
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_one_step_is_what_quadrature_over_outputs_gives(

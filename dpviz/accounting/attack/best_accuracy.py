@@ -132,7 +132,10 @@ def _divergence(mechanism: Mechanism, count: float, epsilon: float, *, member_li
     counts, here = np.array([count]), np.array([epsilon])
     aim = aim_at_epsilon([mechanism], counts, ADD, epsilon, RESOLVED)
     plds = discretise(mechanism, aim.interval, tail_for(count, RESOLVED))
-    below, above = (compose([pld], counts[None], aim.tilt, aim.log_wrap)[0] for pld in (plds.add_below, plds.add_above))
+    below, above = (
+        compose([pld], counts[None], aim.tilt, aim.log_wrap, near=epsilon)[0]
+        for pld in (plds.add_below, plds.add_above)
+    )
     return float(delta_at(below, here, -1.0)[0]), min(most, float(delta_at(above, here, 1.0)[0]))
 
 
@@ -150,8 +153,8 @@ def _shown(mechanism: Mechanism, count: float, epsilon: float) -> tuple[float, f
             if most - least <= GOOD_ENOUGH:
                 break
             plain = Aim(finer * aim.interval, 0.0, aim.log_wrap)
-            ((removed, beneath),) = removed_rows([mechanism], counts, plain, tail)
-            sides = [removed] if epsilon == 0.0 else [removed, *added_rows([mechanism], counts, plain, tail)]
+            ((removed, beneath),) = removed_rows([mechanism], counts, plain, tail, epsilon)
+            sides = [removed] if epsilon == 0.0 else [removed, *added_rows([mechanism], counts, plain, tail, epsilon)]
             most = min(most, max(float(delta_at(side, here, 1.0)[0]) for side in sides))
             least = max(least, float(delta_at(beneath, here, -1.0)[0]))
     if most - least > ENOUGH * (1.0 + least):

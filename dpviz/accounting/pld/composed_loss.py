@@ -1,7 +1,7 @@
 """δ(ε) of composed loss distributions from their Fourier modes, with a bound on every numerical error.
 
-Two ways: at every grid point, from the masses; and, where few modes are left, at every r-th point, from the modes.
-There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed
+Three ways: at every grid point, from the masses; at the two beside one ε, from the modes, whose weights have finite
+sums; and, where few modes are left, at every r-th point, from the modes. There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed
 form, and what the period wraps around is an error of at most exp(−λ·distance to the window's end).
 
 ε and δ read off a composed loss distribution, with its numerical errors on the safe side.
@@ -136,10 +136,19 @@ def norm_of_weights(tilt: float, interval: float, size: int) -> float:
 
 
 def read_modes(
-    plds: Sequence[TiltedLoss], counts: Array, tilt: float, modes: Modes, below: float, log_wrap: float
+    plds: Sequence[TiltedLoss],
+    counts: Array,
+    tilt: float,
+    modes: Modes,
+    below: float,
+    log_wrap: float,
+    near: float | None,
 ) -> list[ComposedLoss]:
-    """δ of each row of counts, at every r-th point where that can be, else at all."""
+    """δ of each row of counts, beside one ε; else at every r-th point where that can be, else at all."""
     interval = plds[0].pld.interval
+    if near is not None:
+        frames = [_frame(plds, row, tilt, modes, below, log_wrap) for row in counts]
+        return [_beside(frame, modes, i, near) for i, frame in enumerate(frames)]
     points = points_for(counts)
     few = modes.size % points == 0 and modes.size > points and (not modes.alive.size or modes.alive[-1] < points // 2)
     if few and tilt * interval * modes.size >= LEAST_DECAY:
@@ -215,6 +224,32 @@ def _dense(frame: _Frame, cyclic: Array, transform_error: float) -> ComposedLoss
     weighted = -math.expm1(-interval) * _tail_sum(beyond, (1.0 + tilt) * interval)
     index = frame.first + np.arange(size, dtype=np.float64)
     return frame.pld(index, weighted, share, frame.relative + 8 * size * UNIT, True)
+
+
+def _beside(frame: _Frame, modes: Modes, row: int, epsilon: float) -> ComposedLoss:
+    """δ at the two grid points around ε, or the outermost two on its side, from the modes of the whole window.
+
+    The weights a^x − b^x, 0 ≤ x < reach, a = exp(−λ·interval), b = a·exp(−interval), have finite geometric sums.
+    """
+    tilt, interval, size, k = frame.tilt, frame.interval, frame.size, modes.alive
+    cell = min(max(math.floor((epsilon - frame.start) / interval) - frame.first, 0), size - 2)
+    places = frame.first + cell + np.arange(2, dtype=np.int64)[:, None]
+    reach = size + frame.first - places
+    turn = 2j * math.pi / size
+    weight, rounding = np.zeros((2, k.size), dtype=np.complex128), np.zeros((2, k.size))
+    for decay, sign in ((tilt * interval, 1.0), ((1.0 + tilt) * interval, -1.0)):
+        top, bottom = np.expm1(turn * (reach % size * k % size) - decay * reach), np.expm1(turn * k - decay)
+        level = bottom == 0.0  # k = 0 without a tilt: ones are added
+        bottom[level] = 1.0
+        weight += sign * np.where(level, reach, top / bottom)
+        rounding += np.where(level, reach, (1.0 + np.abs(top)) / np.abs(bottom))
+    share = np.where((k == 0) | (2 * k == size), 1.0, 2.0) / size
+    value = modes.value[row] * np.exp(turn * (places % size * k % size))
+    weighted = (value * weight).real @ share
+    numeric = (modes.error[row] * np.abs(weight)) @ share
+    numeric += (unit_of_transform(size) + 64 * UNIT) * (np.abs(value) * rounding) @ share
+    numeric += 2.0 * math.exp(LOG_SILENT + 1.0) * norm_of_weights(tilt, interval, size)
+    return frame.pld(places[:, 0], weighted, frame.share + numeric, frame.relative + 64 * UNIT, True)
 
 
 def _tail_sum(values: Array, decay: float) -> Array:

@@ -301,19 +301,21 @@ REMOVE, ADD = 0, 1
 
 
 def removed_rows(
-    mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float
+    mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float, near: float | None = None
 ) -> list[tuple[ComposedLoss, ComposedLoss]]:
-    """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
+    """Removing one example, from above and from below, for each row of counts (curves, mechanisms); `near` one ε."""
     plds = [discretise(m, aim.interval, tail) for m in mechanisms]
-    above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap)
-    below = compose([pld.remove_below for pld in plds], counts, aim.tilt, aim.log_wrap)
+    above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap, near=near)
+    below = compose([pld.remove_below for pld in plds], counts, aim.tilt, aim.log_wrap, near=near)
     return list(zip(above, below, strict=True))
 
 
-def added_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[ComposedLoss]:
+def added_rows(
+    mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float, near: float | None = None
+) -> list[ComposedLoss]:
     """Adding one example, from above, for each row of counts."""
     plds = [discretise(m, aim.interval, tail).add_above for m in mechanisms]
-    return compose(plds, counts, aim.tilt, aim.log_wrap)
+    return compose(plds, counts, aim.tilt, aim.log_wrap, near=near)
 
 
 def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
@@ -494,6 +496,8 @@ def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Ar
     delta = math.exp(min(max(plan.rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
     tail = plan.tail_for(float(counts.sum()), delta)
     aim = plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
-    ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail)
-    (added,) = added_rows(mechanisms, counts[None], plan.aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
+    only = float(epsilon[0]) if epsilon.size == 1 else None
+    ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail, only)
+    aim = plan.aim_at_epsilon(mechanisms, counts, ADD, near, delta)
+    (added,) = added_rows(mechanisms, counts[None], aim, tail, only)
     return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))

@@ -153,7 +153,7 @@ def _zero(events: tuple[Event, ...], delta: float) -> float:
         if (gap := (zero - least) / (1.0 + least)) <= ENOUGH - 1.0:
             break
         level = Aim(max(0.9 * (ENOUGH - 1.0) / gap, finest) * aim.interval, 0.0, aim.log_wrap)
-        [(above, below)] = grids.removed_rows(mechanisms, counts[None], level, tail)
+        [(above, below)] = grids.removed_rows(mechanisms, counts[None], level, tail, 0.0)
         zero, least = min(zero, float(delta_at(above, ZERO, 1.0)[0])), max(least, float(delta_at(below, ZERO, -1.0)[0]))
     if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < grids.LARGEST_EPSILON:
         zero = min(zero, 2.0 * best_accuracy(mechanism=mechanisms[0], steps=int(counts[0])).upper - 1.0)
