@@ -1,8 +1,9 @@
 """δ(ε) of composed loss distributions from their Fourier modes, with a bound on every numerical error.
 
 Three ways: at every grid point, from the masses; at the two beside one ε, from the modes, whose weights have finite
-sums; and, where few modes are left, at every r-th point, from the modes. There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed
-form, and what the period wraps around is an error of at most exp(−λ·distance to the window's end).
+sums; and, where few modes are left, at every r-th point, from the modes. There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with
+the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed form, and what the period wraps around is an error
+of at most exp(−λ·distance to the window's end).
 
 ε and δ read off a composed loss distribution, with its numerical errors on the safe side.
 """
@@ -249,7 +250,7 @@ def _beside(frame: _Frame, modes: Modes, row: int, epsilon: float) -> ComposedLo
     numeric = (modes.error[row] * np.abs(weight)) @ share
     numeric += (unit_of_transform(size) + 64 * UNIT) * (np.abs(value) * rounding) @ share
     numeric += 2.0 * math.exp(LOG_SILENT + 1.0) * norm_of_weights(tilt, interval, size)
-    return frame.pld(places[:, 0], weighted, frame.share + numeric, frame.relative + 64 * UNIT, True)
+    return frame.pld(places[:, 0].astype(np.float64), weighted, frame.share + numeric, frame.relative + 64 * UNIT, True)
 
 
 def _tail_sum(values: Array, decay: float) -> Array:

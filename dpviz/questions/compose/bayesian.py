@@ -38,7 +38,7 @@ from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand, with_bands
 
 MARKS = 40  # steps at which the truth is drawn
 ONE_IN, LEAST = 4, 16  # of the other curves' points has a value: this curve costs more
-CELLS = 8  # of the distribution in the tight interval: mostly some 0.2 % of ε wider than with the library's 40, up to 4 %
+CELLS = 8  # of the distribution in the tight interval: mostly .2 % of ε wider than with the library's 40, at most 4 %
 STRIDE = 3  # of those has a value of a sample: it costs more still
 
 
