@@ -2,8 +2,8 @@
 
 Three ways: at every grid point, from the masses; at the two beside one ε, from the modes, whose weights have finite
 sums; and, where few modes are left, at every r-th point, from the modes. There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with
-the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed form, and what the period wraps around is an error
-of at most exp(−λ·distance to the window's end).
+the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed form, and what the period wraps around is
+an error of at most exp(−λ·distance to the window's end).
 
 ε and δ read off a composed loss distribution, with its numerical errors on the safe side.
 """
