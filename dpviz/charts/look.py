@@ -14,13 +14,17 @@ from itertools import pairwise
 from typing import Any
 
 from dpviz.accounting.adaptive.filter import NAME as FILTER
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.composition import Basic, Strong
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.renyi.closed_form import ClosedForm
+from dpviz.accounting.methods import (
+    Basic,
+    ClosedForm,
+    MixtureOdometer,
+    Moments,
+    OdometerAccountant,
+    Renyi,
+    Strong,
+    Tight,
+)
 
 BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a27c", "#ab83b1", "#7a5f32", "#636363")
 GRID = "rgba(128,128,128,0.16)"

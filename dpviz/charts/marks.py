@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._arrays import Array
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
 from dpviz.charts import look
 from dpviz.fields import numbers
 

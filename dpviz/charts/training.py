@@ -6,16 +6,11 @@ from typing import Any
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.methods import FAMILIES, READINGS
-from dpviz.charts import look
-from dpviz.charts.axes import Span
+from dpviz.accounting.methods import FAMILIES, READINGS, MixtureOdometer, OdometerAccountant
+from dpviz.charts import Axis, Chart, LinePlot, Mark, Span, look
 from dpviz.charts.histogram import counted_histogram
-from dpviz.charts.labels import Mark
 from dpviz.charts.marks import Band, Floor, Line, floats, thinned
-from dpviz.charts.plot import Axis, Chart, LinePlot
 from dpviz.fields import numbers
 
 FAMILY = FAMILIES | dict.fromkeys((MixtureOdometer.name, OdometerAccountant.name), "odometer_run")

@@ -1,6 +1,6 @@
 """The fields of mechanisms' parameters, for pages and the shell: a new parameter has one entry in mechanism.toml."""
 
-from dpviz.fields.declared import number
+from dpviz.fields import number
 from dpviz.mechanisms import MECHANISMS
 
 # Keys in links, where they are not the parameters' names.

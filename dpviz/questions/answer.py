@@ -7,7 +7,7 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
-from dpviz.charts.plot import Plot
+from dpviz.charts import Plot
 
 F = TypeVar("F")
 F_co = TypeVar("F_co", covariant=True)

@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
-from dpviz.fields.field import Field
-from dpviz.questions import links
+from dpviz.fields import Field
+from dpviz.questions import Compound, Question, Reader, Setting, links, value_of
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.catalogue import PAGES, QUESTIONS
-from dpviz.questions.layout import Reader
-from dpviz.questions.question import Compound, Question, Setting, value_of
 from dpviz.questions.script import script
 
 if TYPE_CHECKING:

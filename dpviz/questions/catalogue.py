@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpviz.questions import Question
 from dpviz.questions.attack import ATTACK
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.compose import COMPOSE
@@ -11,7 +12,6 @@ from dpviz.questions.noise import NOISE
 from dpviz.questions.orders import ORDERS
 from dpviz.questions.page import Page
 from dpviz.questions.papers import PAPERS
-from dpviz.questions.question import Question
 from dpviz.questions.train import PAGE as TRAIN
 
 PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, TRAIN, LEAKAGE, PAPERS)

@@ -8,9 +8,7 @@ of the words does, "up(4)" say.
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.charts import look
-from dpviz.charts.marks import Line, Numbers
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts import Axis, Line, LinePlot, Numbers, look
 from dpviz.questions.words import expression, tables_of
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from dpviz.fields.declared import choice, number
-from dpviz.fields.field import Choice, Number
+from dpviz.fields import Choice, Number, choice, number
+from dpviz.questions import Compound, Expert, Item, Own, Reader, Row, experts, value_of
 from dpviz.questions.gradients import File, Gradients, Law, Measured, Norms, Vectors
-from dpviz.questions.layout import Expert, Item, Own, Reader, Row, experts
-from dpviz.questions.question import Compound, value_of
 from dpviz.questions.source import origin
 from dpviz.training import models
 

@@ -10,7 +10,7 @@ from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.quick import quick_accuracy, settled
-from dpviz.charts.marks import Column
+from dpviz.charts import Column
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 from dpviz.questions.answer import Metric

@@ -16,14 +16,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from dpviz._version import __version__
-from dpviz.charts import hand
+from dpviz.charts import Plot, hand
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
-from dpviz.charts.plot import Plot
-from dpviz.fields.field import Number
+from dpviz.fields import Number
+from dpviz.questions import Question
 from dpviz.questions.answer import LATER, Answer, soon
 from dpviz.questions.layout import Reader, moved
-from dpviz.questions.question import Question
 from dpviz.questions.shown import acting, frame, paragraphs, settings
 
 MOST_BYTES = 5_000_000

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, number
-from dpviz.fields.field import Number
+from dpviz.fields import Number, choice, number, numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
 from dpviz.questions import units
@@ -74,6 +72,12 @@ def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:
     """The same with so much noise."""
     return mechanism.changed(**{mechanism.noise: noise})
+
+
+def noise_label(mechanism: Mechanism) -> str:
+    """Its noise in a sentence: "noise multiplier σ"."""
+    label = PARAMETERS[mechanism.noise].label
+    return f"{label[0].lower()}{label[1:]}"
 
 
 def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:

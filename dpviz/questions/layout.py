@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from dpviz.fields.field import Field, Number, Several
+from dpviz.fields import Field, Number, Several
 
 V = TypeVar("V")
 

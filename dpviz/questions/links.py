@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.fields import Field
 from dpviz.fields.declared import entries
-from dpviz.fields.field import Field
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
 

@@ -8,7 +8,7 @@ name too; most fields of a view of the Papers page serve it alone, and each woul
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dpviz.fields.declared import any_kind
+from dpviz.fields import any_kind
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Expert, Groups, Item, Reader
 from dpviz.questions.presets import PRESETS

@@ -1,7 +1,6 @@
 """The mechanism's settings, shared by every page that has one."""
 
-from dpviz.fields import numbers
-from dpviz.fields.declared import number
+from dpviz.fields import number, numbers
 from dpviz.training import events
 
 SIGMA = number("sigma")

@@ -10,16 +10,19 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.composition import Basic
-from dpviz.accounting.methods import METHODS, accountant, every_choice
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import (
+    METHODS,
+    Basic,
+    MixtureOdometer,
+    OdometerAccountant,
+    Renyi,
+    Tight,
+    accountant,
+    every_choice,
+)
 from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.charts.axes import Span
-from dpviz.charts.plot import Axis
+from dpviz.charts import Axis, Span
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 

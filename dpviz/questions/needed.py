@@ -7,8 +7,7 @@ from typing import Any
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.solve import NoAnswer
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism

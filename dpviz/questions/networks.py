@@ -8,8 +8,7 @@ from typing import Any
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import SHORT, Claim
-from dpviz.accounting.composition import Basic
-from dpviz.accounting.methods import FAMILIES
+from dpviz.accounting.methods import FAMILIES, Basic
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.source import Measurable
 from dpviz.training import models

@@ -1,6 +1,6 @@
 """Settings of the questions that choose a family of gradient norms."""
 
-from dpviz.fields.declared import choice, number
+from dpviz.fields import choice, number
 from dpviz.gradients.norm_families import FAMILIES
 
 FAMILY = choice("cfam", options={key: family.name for key, family in FAMILIES.items()})

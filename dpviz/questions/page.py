@@ -6,10 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from dpviz.fields.field import Choice, Field
-from dpviz.questions.layout import Reader
+from dpviz.fields import Choice, Field
+from dpviz.questions import Question, Reader
 from dpviz.questions.presets import Preset
-from dpviz.questions.question import Question
 
 
 @dataclass(frozen=True)

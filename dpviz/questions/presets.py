@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.charts.marks import Point
+from dpviz.charts import Point
 from dpviz.fields.tables import made, tables
 
 

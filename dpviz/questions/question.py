@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import pandas as pd
 
-from dpviz.charts.plot import Plot
-from dpviz.fields.field import Choice, Field, Number
+from dpviz.charts import Plot
+from dpviz.fields import Choice, Field, Number
 from dpviz.questions.answer import Answer, Folded, Metric, Note, Onward, Rerun, Slow
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing

@@ -4,11 +4,10 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from dpviz.fields.field import Field, Flag, Number, Several
-from dpviz.questions.answer import Answer
+from dpviz.fields import Field, Flag, Number, Several
+from dpviz.questions import Answer, Compound, Question
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import Reader, of_texts
-from dpviz.questions.question import Compound, Question
 from dpviz.questions.source import origin
 
 SCRIPT = '''"""{title}

@@ -1,6 +1,6 @@
 """Fields that several pages use and that belong to none."""
 
-from dpviz.fields.declared import choice, flag, number
+from dpviz.fields import choice, flag, number
 
 IMAGE = choice("image")
 LOG_X = flag("logx")

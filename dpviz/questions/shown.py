@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
-from dpviz.fields.field import Field, Number
-from dpviz.questions import links
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.fields import Field, Number
+from dpviz.questions import Answer, Metric, Note, Question, links
 from dpviz.questions.layout import Reader, fields_of, in_sight
 from dpviz.questions.listing import Cell, Listing
-from dpviz.questions.question import Question
 
 # Tags, and numbers with their names: they are bold, or values of metrics.
 _TAGS = '<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)'

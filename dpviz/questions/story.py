@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.composition import Strong
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts.plot import Plot
+from dpviz.accounting.methods import Moments, Renyi, Strong
+from dpviz.charts import Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import guessing
-from dpviz.questions.answer import Answer
+from dpviz.questions import Answer, Question, guessing
 from dpviz.questions.attack import ATTACK
 from dpviz.questions.attack.roc import ROC
 from dpviz.questions.budget import BUDGET
@@ -31,7 +29,6 @@ from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.curves import COST
 from dpviz.questions.page import Page
-from dpviz.questions.question import Question
 from dpviz.questions.words import say
 
 TEXTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -12,13 +12,11 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_epsilon, settled
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts.marks import Band
-from dpviz.charts.plot import LinePlot, Plot
+from dpviz.charts import Band, LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import guessing

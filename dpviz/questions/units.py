@@ -8,10 +8,8 @@ rounded up to whole steps, would be read as another number.
 from collections.abc import Collection
 from typing import Any
 
-from dpviz.fields import expression, numbers
-from dpviz.fields.declared import choice, number
+from dpviz.fields import Field, Number, choice, expression, number, numbers
 from dpviz.fields.expression import steps_of
-from dpviz.fields.field import Field, Number
 from dpviz.questions.layout import InUnits, Item, Noted, Reader
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 

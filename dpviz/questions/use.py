@@ -13,16 +13,12 @@ from typing import Any
 from dpviz._remember import remembered
 from dpviz._version import __version__
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments
+from dpviz.accounting.methods import Moments, Tight
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism, SampledGaussian, Shuffled
-from dpviz.questions import kinds
-from dpviz.questions.answer import Answer, Folded, Note, Onward
-from dpviz.questions.mechanism import DELTA
+from dpviz.questions import DELTA, Answer, Block, Folded, Note, Onward, kinds
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
-from dpviz.questions.question import Block
 from dpviz.questions.words import say, tables_of
 
 TEXTS = tables_of("use")

@@ -11,19 +11,14 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import MIDDLE, upper_deltas
 from dpviz.accounting.attack.trade_off import POINTS as CURVE
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_epsilon, quick_profile
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts.marks import Line
-from dpviz.charts.plot import LinePlot
-from dpviz.fields.declared import flag
+from dpviz.charts import Line, LinePlot
+from dpviz.fields import flag
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import guessing, kinds
-from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions import DELTA, STEPS, Answer, guessing, kinds, make_question, slow_facts
 from dpviz.questions.chart import chart, style
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import left_out
 
 LOG_RATES = flag("arocl")

@@ -7,15 +7,10 @@ from decimal import ROUND_CEILING, Decimal
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.charts import look
-from dpviz.charts.marks import Ring
-from dpviz.fields import numbers
-from dpviz.fields.declared import number
-from dpviz.questions.answer import Answer
+from dpviz.charts import Ring, look
+from dpviz.fields import number, numbers
+from dpviz.questions import DELTA, Answer, experts, make_question
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import POINTS
 
 EPSILON, PRIOR, LARGEST = number("aeps"), number("aprior"), number("amax")

@@ -11,16 +11,11 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.attack import income_example as towns
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.charts.marks import Region, Ring
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, number
-from dpviz.questions.answer import Answer
+from dpviz.charts import Region, Ring
+from dpviz.fields import choice, number, numbers
+from dpviz.questions import DELTA, Answer, Groups, Question, Reader, annotated, experts, make_question
 from dpviz.questions.attack.success import EPSILON, LARGEST
 from dpviz.questions.chart import chart, style
-from dpviz.questions.layout import Groups, Reader, experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
-from dpviz.questions.question import Question, annotated
 
 NOISE, PEOPLE, FACTOR, SEED = choice("anoise"), number("apeople"), number("afactor"), number("aseed")
 SHARE, RELEASES = number("ashare"), number("aruns")

@@ -8,18 +8,13 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.filter import IndividualFilter, individual_steps
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look
-from dpviz.charts.marks import Guide, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.accounting.methods import Renyi
+from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
-from dpviz.questions import units
-from dpviz.questions.answer import Answer
+from dpviz.questions import SETTINGS, Answer, make_question, units
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.cards import cards
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.methods import steps_axis
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
 

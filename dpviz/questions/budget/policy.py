@@ -20,18 +20,12 @@ from dpviz.accounting.adaptive.policies import (
     Setting,
     policy_trajectory,
 )
-from dpviz.charts.marks import Column, Line
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields.field import Number
-from dpviz.questions import units
-from dpviz.questions.answer import Answer
+from dpviz.charts import Axis, Column, Line, LinePlot
+from dpviz.fields import Number
+from dpviz.questions import DELTA, LOG_Y, RATE, SIGMA, SIZE, Answer, make_question, table, units
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, accountants, budget_axis, floors
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
-from dpviz.questions.shared import LOG_Y
-from dpviz.questions.words import table
 
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "all epochs done"}
 

@@ -8,21 +8,14 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.adaptive.filter import NAME as FILTER
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.adaptive.policies import MARGIN_EPOCHS
 from dpviz.accounting.formula import tex
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look
-from dpviz.charts.axes import Span
-from dpviz.charts.marks import Floor, Line
-from dpviz.charts.plot import Axis
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, flag, number, several
+from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant, Renyi, Tight
+from dpviz.charts import Axis, Floor, Line, Span, look
+from dpviz.fields import choice, flag, number, numbers, several
 from dpviz.mechanisms import Event
+from dpviz.questions import Block
 from dpviz.questions.cards import cards
-from dpviz.questions.question import Block
 
 Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 

@@ -13,38 +13,20 @@ import pandas as pd
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import Basic, Moments, OdometerAccountant, Renyi, Strong, Tight
 from dpviz.accounting.renyi.additive import RunningSum
-from dpviz.charts.marks import Line, Region
+from dpviz.charts import Line, Region
 from dpviz.charts.plot import LinePlot, alt_text
-from dpviz.fields import numbers
+from dpviz.fields import Field, numbers
 from dpviz.fields.declared import field
-from dpviz.fields.field import Field
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import question, units
-from dpviz.questions.answer import Answer, Note
-from dpviz.questions.budget.shared import (
-    CONVERSION,
-    ODOMETER,
-    TARGET,
-    VARIANT,
-    accountants,
-    budget_range,
-    epsilon,
-    floors,
-    odometer_formula,
-)
-from dpviz.questions.layout import Groups, Own, Reader, experts
-from dpviz.questions.make import make_question
+from dpviz.questions import LOG_Y, Answer, Groups, Note, Own, Reader, experts, make_question, question, table, units
+from dpviz.questions.budget import shared
+from dpviz.questions.budget.shared import ODOMETER, accountants, budget_range, epsilon, floors, odometer_formula
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
-from dpviz.questions.shared import LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
-from dpviz.questions.words import table
 
 MOST_BLOCKS = 24
 POINTS_PER_BLOCK = 24
@@ -211,10 +193,10 @@ def spend(
     sample_rate: float,
     steps: int,
     delta: float,
-    target_epsilon: Annotated[float, TARGET],
+    target_epsilon: Annotated[float, shared.TARGET],
     blocks: Annotated[tuple[Block, ...], BLOCKS],
-    variant: Annotated[str, VARIANT],
-    conversion: Annotated[str, CONVERSION],
+    variant: Annotated[str, shared.VARIANT],
+    conversion: Annotated[str, shared.CONVERSION],
     log_y: Annotated[bool, LOG_Y],
 ) -> Answer[SpendFacts]:
     """ε along the blocks that the filter let pass, and along the coming one: σ, q and steps as they are set."""
@@ -303,10 +285,10 @@ def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
 
 def layout(get: Reader) -> Groups:
     return {
-        "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
+        "Budget": (shared.TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
         "Mechanism": units.controls(get),
         "Paste": (Own("pasted"),),
-        "Show": (LOG_Y, *experts(VARIANT, CONVERSION)),
+        "Show": (LOG_Y, *experts(shared.VARIANT, shared.CONVERSION)),
     }
 
 

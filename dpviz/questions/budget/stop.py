@@ -11,33 +11,16 @@ from dpviz import library as dpviz
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.adaptive.filter import CARD as FILTER_CARD
 from dpviz.accounting.adaptive.filter import NAME as FILTER
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts.marks import Column, Line, Region
-from dpviz.charts.plot import LinePlot
+from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant, Renyi, Tight
+from dpviz.charts import Column, Line, LinePlot, Region
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.questions import kinds
-from dpviz.questions.answer import Answer
-from dpviz.questions.budget.shared import (
-    CONVERSION,
-    CURVES,
-    MIXTURE,
-    ODOMETER,
-    TARGET,
-    VARIANT,
-    accountants,
-    odometer_formula,
-)
+from dpviz.questions import DELTA, LOG_X, LOG_Y, SIZE, STEPS, Answer, Block, kinds, make_question
+from dpviz.questions.budget import shared
+from dpviz.questions.budget.shared import MIXTURE, ODOMETER, accountants, odometer_formula
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
-from dpviz.questions.question import Block
-from dpviz.questions.shared import LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.use import card_from
 
@@ -104,10 +87,10 @@ def stop(
     steps: Annotated[int, STEPS],
     delta: Annotated[float, DELTA],
     size: Annotated[int, SIZE],
-    target_epsilon: Annotated[float, TARGET],
-    variant: Annotated[str, VARIANT],
-    conversion: Annotated[str, CONVERSION],
-    curves: Annotated[tuple[str, ...], CURVES],
+    target_epsilon: Annotated[float, shared.TARGET],
+    variant: Annotated[str, shared.VARIANT],
+    conversion: Annotated[str, shared.CONVERSION],
+    curves: Annotated[tuple[str, ...], shared.CURVES],
     log_x: Annotated[bool, LOG_X],
     log_y: Annotated[bool, LOG_Y],
 ) -> Answer[StopFacts]:
@@ -180,9 +163,12 @@ def layout(get: Reader) -> Groups:
     parameters = kinds.KINDS[get(kinds.KIND)].parameters()
     noise = (PARAMETERS[name] for name in parameters if name != "sample_rate")
     return {
-        "Budget": (TARGET, *noise, STEPS, Expert(VARIANT)),
+        "Budget": (shared.TARGET, *noise, STEPS, Expert(shared.VARIANT)),
         "Mechanism": kinds.controls(get),
-        "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION)),
+        "Show": (
+            *(Offered(shared.CURVES, (*shared.CURVES.options,), ("other",)), LOG_X, LOG_Y),
+            *experts(shared.VARIANT, shared.CONVERSION),
+        ),
     }
 
 

@@ -11,20 +11,15 @@ import pandas as pd
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.charts.marks import Column, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.accounting.methods import OdometerAccountant
+from dpviz.charts import Axis, Column, Line, LinePlot
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import Answer, Rerun
+from dpviz.questions import LOG_Y, Answer, Groups, Offered, Reader, Rerun, make_question, table
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, epsilon, floors
-from dpviz.questions.layout import Groups, Offered, Reader
-from dpviz.questions.make import make_question
-from dpviz.questions.shared import LOG_Y
-from dpviz.questions.words import table
 from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.samplers import steps_per_epoch
 from dpviz.training.settings import RunSettings

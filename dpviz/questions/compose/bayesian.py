@@ -16,23 +16,17 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.charts import look
-from dpviz.charts.histogram import HistogramPlot
-from dpviz.charts.labels import Mark
-from dpviz.charts.marks import Band, Line
-from dpviz.charts.plot import LinePlot, Plot
+from dpviz.accounting.methods import Tight
+from dpviz.charts import Band, HistogramPlot, Line, LinePlot, Mark, Plot, look
 from dpviz.fields import numbers
 from dpviz.gradients.families import tail_is_infinite
 from dpviz.gradients.law_bound import LawBound, law_bound, threshold_over_median
 from dpviz.gradients.law_sample import LawSample, Truth, law_sample, true_norms_epsilon, true_vectors_epsilon
 from dpviz.gradients.law_tight import bayesian_law_tight
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import guessing, tight_band
-from dpviz.questions.answer import Answer, Note, given
+from dpviz.questions import Answer, Block, Note, given, guessing, tight_band
 from dpviz.questions.gradients import Distances, Gradients, Law, Norms, Vectors, clipped
 from dpviz.questions.methods import NAMES, coarse, marked_steps
-from dpviz.questions.question import Block
 from dpviz.questions.source import origin
 from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand, with_bands
 

@@ -14,14 +14,11 @@ from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts.marks import Column, Floor, Line
-from dpviz.charts.plot import LinePlot
-from dpviz.fields.declared import choice, number, several
+from dpviz.accounting.methods import Moments, Renyi, Tight
+from dpviz.charts import Column, Floor, Line, LinePlot
+from dpviz.fields import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.questions import guessing, kinds
-from dpviz.questions.answer import Answer, Note
+from dpviz.questions import DELTA, STEPS, Answer, Note, Reader, guessing, kinds
 from dpviz.questions.compose.bayesian import (
     Beside,
     LawCost,
@@ -34,8 +31,6 @@ from dpviz.questions.compose.bayesian import (
 )
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.layout import Reader
-from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import NAMES, OFFERED, coarse, epsilon_axis, left_out, method, step_grid, steps_axis
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.source import NoSample

@@ -7,33 +7,17 @@ from typing import Any
 
 from dpviz import library as dpviz
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event
-from dpviz.questions import gradient_fields, kinds, units
-from dpviz.questions.answer import Answer, given, slow_facts
+from dpviz.questions import SIGMA, SIZE, Answer, given, gradient_fields, kinds, make_question, slow_facts, units
 from dpviz.questions.cards import cards
-from dpviz.questions.compose import bayesian
-from dpviz.questions.compose.curves import (
-    CURVES,
-    DEFINITION,
-    GRADIENTS,
-    ORDER,
-    PSI,
-    QUANTILE,
-    READING,
-    SAMPLES,
-    ComposeFacts,
-    drawn,
-    growth,
-    offered,
-)  # fmt: skip
+from dpviz.questions.compose import bayesian, curves
+from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Groups, Item, Noted, Offered, Reader, experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import SIGMA, SIZE
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
@@ -42,26 +26,30 @@ from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
 
 def layout(get: Reader) -> Groups:
     """What moves the curves that are drawn comes first; Gradients only where Bayesian DP is drawn."""
-    shown = drawn(get)
+    shown = curves.drawn(get)
     *first, delta = kinds.controls(get)
-    first += [ORDER] if WITH_ORDERS & set(shown) else []
+    first += [curves.ORDER] if WITH_ORDERS & set(shown) else []
     if BAYESIAN in shown:
-        first.append(Noted(QUANTILE, "", noise_of(get)))
+        first.append(Noted(curves.QUANTILE, "", noise_of(get)))
         linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
         delta = replace(units.suggested(SIZE, get), why=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, *experts(TRIED, *[LAW] * (get(TRIED) > 1)))}
     if BAYESIAN in shown:
-        own: tuple[Item, ...] = experts(CLIP, FAILURE, PSI)
+        own: tuple[Item, ...] = experts(CLIP, FAILURE, curves.PSI)
         if get(SOURCE) == "law":
-            own = (SAMPLES, *(() if math.isinf(get(SAMPLES)) else (FAILURE,)), *experts(DEFINITION))
-        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
+            own = (
+                curves.SAMPLES,
+                *(() if math.isinf(get(curves.SAMPLES)) else (FAILURE,)),
+                *experts(curves.DEFINITION),
+            )
+        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, curves.READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
-    return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified)}
+    return groups | {"Show": (Offered(curves.CURVES, curves.offered(get), RARE), LOG_X, LOG_Y, *amplified)}
 
 
 def noise_of(get: Reader) -> str:
     """What the quantile costs, beside its slider."""
-    known, quantile = GRADIENTS.read(get), get(QUANTILE)
+    known, quantile = curves.GRADIENTS.read(get), get(curves.QUANTILE)
     if not isinstance(known, Law) or not 0.0 < quantile < 1.0:
         return ""
     times = get(SIGMA) * threshold_over_median(known.family, known.shape, quantile)
@@ -105,7 +93,7 @@ def tuned_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
 
 GROWTH = make_question(
     "compose/compose",
-    growth,
+    curves.growth,
     layout,
     presets=("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(

@@ -23,23 +23,15 @@ from dpviz.accounting.langevin.step_sizes import (
     step_size_limits,
     wang_largest_epsilon,
 )
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import Moments, Renyi, Tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
-from dpviz.charts.marks import Line, Region
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, flag, number
-from dpviz.fields.field import Field
-from dpviz.questions import units
-from dpviz.questions.answer import Answer, slow_facts
+from dpviz.charts import Axis, Line, LinePlot, Region
+from dpviz.fields import Field, choice, flag, number, numbers
+from dpviz.questions import DELTA, Answer, Question, annotated, make_question, slow_facts, units
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
-from dpviz.questions.question import Question, annotated
 from dpviz.questions.tight_band import TightBand
 
 STEP_POINTS, EPSILON_POINTS = 60, 40

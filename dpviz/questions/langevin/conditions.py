@@ -16,12 +16,9 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.step_sizes import largest_inverse_variance
-from dpviz.charts import look
-from dpviz.charts.marks import Area, Band, Column, Line, Region, Ring
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice
-from dpviz.questions.answer import Answer
+from dpviz.charts import Area, Axis, Band, Column, Line, LinePlot, Region, Ring, look
+from dpviz.fields import choice, numbers
+from dpviz.questions import Answer
 from dpviz.questions.langevin.chain import Chain, ChainFacts, about, finite, four_digits, proven, step_marks
 from dpviz.questions.methods import steps_axis
 

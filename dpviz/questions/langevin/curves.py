@@ -9,11 +9,8 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
-from dpviz.charts import look
-from dpviz.charts.marks import Column, Guide, Line
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import flag, number
+from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
+from dpviz.fields import flag, number, numbers
 from dpviz.questions.langevin.chain import (
     EPSILON_AXIS,
     EPSILON_POINTS,

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
+from dpviz.fields import Field
 from dpviz.fields.declared import choice, field, flag, number
-from dpviz.fields.field import Field
 from dpviz.gradients.leakage import Leakage
-from dpviz.questions.layout import Expert, Item, Own, Reader
+from dpviz.questions import Compound, Expert, Item, Own, Reader
 from dpviz.questions.networks import Network, RunNetwork, SmallNetwork, StandIn
-from dpviz.questions.question import Compound
 from dpviz.questions.source import Source, origin
 from dpviz.training import models
 

@@ -11,20 +11,15 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.charts import look
-from dpviz.charts.histogram import Histogram, OverlaidPlot
-from dpviz.charts.labels import Mark
-from dpviz.charts.marks import Numbers
+from dpviz.charts import Histogram, Mark, Numbers, OverlaidPlot, look
 from dpviz.charts.rows import Allowed, AllowedPlot, reached
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import CONFIDENCE, Attack, Comparison, Leakage, compare_distances, threshold_attack
-from dpviz.questions.answer import Answer
+from dpviz.questions import Answer, make_question, rows
 from dpviz.questions.guessing import alone
 from dpviz.questions.leakage.fields import LOG_X, NETWORK, controls
-from dpviz.questions.make import make_question
 from dpviz.questions.networks import Limit, Network, StandIn
 from dpviz.questions.source import NoSample, Source, origin
-from dpviz.questions.words import rows
 from dpviz.training.events import NOT_COVERED
 
 LEVEL = 0.05  # of the tests

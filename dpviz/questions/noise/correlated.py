@@ -12,18 +12,14 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.charts import look
-from dpviz.charts.marks import Guide, Ring
-from dpviz.charts.plot import LinePlot
+from dpviz.accounting.methods import Tight
+from dpviz.charts import Guide, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import BandedNoise, Correlated, CorrelatedNoise
-from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions import DELTA, Answer, make_question, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
 from dpviz.questions.needed import TOLERANCE
 from dpviz.questions.noise.needs import TARGET
 

@@ -8,9 +8,9 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import Renyi
 from dpviz.accounting.renyi.search import order_search
-from dpviz.fields.declared import several
+from dpviz.fields import several
 from dpviz.gradients.law_bound import law_bound
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.gradients import Gradients, Law, clipped

@@ -11,21 +11,14 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.charts import look
-from dpviz.charts.marks import Guide, Point, Ring
+from dpviz.accounting.methods import Tight
+from dpviz.charts import Guide, Point, Ring, look
 from dpviz.experiments.record import Spread, recorded
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, flag
-from dpviz.questions.answer import Answer
+from dpviz.fields import choice, flag, numbers
+from dpviz.questions import DELTA, Answer, Block, Compound, Reader, make_question, rows, tables_of
 from dpviz.questions.chart import attributes, chart
-from dpviz.questions.layout import Reader
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
 from dpviz.questions.noise.needs import TARGET
 from dpviz.questions.printed import adult
-from dpviz.questions.question import Block, Compound
-from dpviz.questions.words import rows, tables_of
 
 ROOM = "noise/expected"
 DATA, OWN = choice("accdata"), flag("accown")

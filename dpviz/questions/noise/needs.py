@@ -13,30 +13,21 @@ import numpy as np
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bound import Kind
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import Moments, Renyi, Tight
 from dpviz.accounting.solve import LARGEST_STEPS
-from dpviz.charts import look
-from dpviz.charts.plot import Axis
-from dpviz.charts.rows import Dot, DotPlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import number, several
-from dpviz.fields.parameters import PARAMETERS
+from dpviz.charts import Axis, Dot, DotPlot, look
+from dpviz.fields import number, numbers, several
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event, Mechanism
-from dpviz.questions import guessing, kinds
-from dpviz.questions.answer import LATER, Note
+from dpviz.questions import DELTA, LATER, STEPS, Note, Reader, guessing, kinds, rows
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.layout import Reader
-from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import OFFERED, left_out, method
 from dpviz.questions.needed import SYMBOLS, Composed, Need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
-from dpviz.questions.words import rows
 
 TARGET = number("target")
 METHODS = several("noisecurves", options=OFFERED)
@@ -207,7 +198,7 @@ class Needs:
     @property
     def title(self) -> str:
         """What is missing, in words."""
-        return TITLES.get(self.unknown, f"{noise_label(self.ask.mechanism)} needed")
+        return TITLES.get(self.unknown, f"{kinds.noise_label(self.ask.mechanism)} needed")
 
     @property
     def setting(self) -> list[str]:
@@ -378,12 +369,6 @@ class Needs:
             return None
         over = threshold_over_median(self.known.family, self.known.shape, share_of(key.partition(".")[2]))
         return over, sigma * over
-
-
-def noise_label(mechanism: Mechanism) -> str:
-    """Its noise in a sentence: "noise multiplier σ"."""
-    label = PARAMETERS[mechanism.noise].label
-    return f"{label[0].lower()}{label[1:]}"
 
 
 def _joined(names: list[str]) -> str:

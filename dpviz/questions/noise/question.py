@@ -12,37 +12,21 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts.marks import Column, Guide, Line, Ring
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, flag, number
+from dpviz.charts import Axis, Column, Guide, Line, LinePlot, Ring
+from dpviz.fields import choice, flag, number, numbers
 from dpviz.gradients.law_solve import solve_law
 from dpviz.mechanisms.mixture_pair import MixturePair
-from dpviz.questions import gradient_fields, guessing, kinds, tight_band
+from dpviz.questions import DELTA, Question, annotated, gradient_fields, guessing, kinds, make_question, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Expert, Groups, Item, Layout, Offered, Reader, Row, experts, fields_of
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA
 from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, bayesian_curves, dp_curve
-from dpviz.questions.noise.needs import (
-    METHODS,
-    TARGET,
-    Needs,
-    NoiseAsked,
-    answers,
-    asks,
-    hue,
-    noise_label,
-    offered,
-    weak,
-)  # fmt: skip
-from dpviz.questions.question import Question, annotated
+from dpviz.questions.noise.needs import METHODS, TARGET, Needs, NoiseAsked, answers, asks, hue, offered, weak
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.use import Plan, solved, use_it
@@ -86,7 +70,7 @@ def along_noise(
     if Tight.name in facts.valid:
         needs[Tight.name] = Need(None, waits=True)
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=needs, axis=plan)
-    name = noise_label(mechanism)
+    name = kinds.noise_label(mechanism)
     weak_too = BAYESIAN in ask.methods and ask.quantiles and BAYESIAN not in ask.left
     plot = LinePlot(
         x=Axis(

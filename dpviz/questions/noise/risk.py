@@ -11,23 +11,15 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.trade_off import RISKS, Risk
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts import look
-from dpviz.charts.marks import Guide, Line, Ring
-from dpviz.charts.plot import LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, number
+from dpviz.charts import Guide, Line, LinePlot, Ring, look
+from dpviz.fields import choice, number, numbers
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import kinds
-from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions import DELTA, STEPS, Answer, Expert, Groups, Reader, Row, kinds, make_question, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart, style
-from dpviz.questions.layout import Expert, Groups, Reader, Row
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
-from dpviz.questions.noise.needs import noise_label
 from dpviz.questions.noise.question import HIGH, LOW
 from dpviz.questions.tight_band import noise_grid
 from dpviz.questions.words import JINJA
@@ -130,7 +122,7 @@ def along_noise(
         why = f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
     x = noise_grid(lowest_noise, largest_noise)
     facts = RiskFacts(one, risk, target, mechanism, steps, why, x)
-    label = noise_label(mechanism)
+    label = kinds.noise_label(mechanism)
     plot = chart(
         ROOM,
         "risk",

@@ -9,15 +9,11 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import ClosedForm, Moments, Renyi
 from dpviz.accounting.renyi.additive import exact_divergence
-from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.charts import look
-from dpviz.charts.axes import Span
-from dpviz.charts.marks import Line, Ring
-from dpviz.charts.plot import Axis
+from dpviz.charts import Axis, Line, Ring, Span, look
 from dpviz.fields import numbers
 
 MOST_MOMENTS = 32  # the moments accountant's λ, as its authors computed them

@@ -13,31 +13,20 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import ClosedForm, Moments, Renyi, Tight
 from dpviz.accounting.pld.loss_density import loss_density
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.charts import look
-from dpviz.charts.axes import Span
-from dpviz.charts.marks import Band, Line, Region, Ring
-from dpviz.charts.plot import LinePlot, Plot
-from dpviz.fields import numbers
-from dpviz.fields.declared import flag, number
-from dpviz.fields.field import Number
+from dpviz.charts import Band, Line, LinePlot, Plot, Region, Ring, Span, look
+from dpviz.fields import Number, flag, number, numbers
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import guessing, units
-from dpviz.questions.answer import Answer, Note, Slow
+from dpviz.questions import Answer, Groups, Note, Reader, Slow, experts, guessing, make_question, rows, units
 from dpviz.questions.cards import cards
-from dpviz.questions.layout import Groups, Reader, experts
-from dpviz.questions.make import make_question
 from dpviz.questions.mechanism import SETTINGS, in_words
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least, no_bound
 from dpviz.questions.question import Block, Question, Setting
 from dpviz.questions.tight_band import TightBand, tight_part, with_bands
 from dpviz.questions.use import Plan, checked, use_it
-from dpviz.questions.words import rows
 
 LARGEST, LOG_X, LOG_Y = number("omax"), flag("ologx"), flag("ology")
 THRESHOLDS_C = {name: number(key) for name, key in (("first", "oc1"), ("second", "oc2"), ("third", "oc3"))}

@@ -8,25 +8,17 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.composition import Strong
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Moments, Strong, Tight
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
-from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts.marks import Band, Column, Guide
-from dpviz.charts.plot import LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice
+from dpviz.charts import Band, Column, Guide, LinePlot
+from dpviz.fields import choice, numbers
 from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import units
-from dpviz.questions.answer import Answer, Facts, Slow
+from dpviz.questions import RATE, SIZE, STEPS, Answer, Facts, InUnits, Slow, make_question, units
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import InUnits
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.methods import coarse
 from dpviz.questions.norm_fields import CLIPPED, FAMILY
 

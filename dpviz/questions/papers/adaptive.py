@@ -11,17 +11,15 @@ from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts.marks import Guide, Point
+from dpviz.accounting.methods import Renyi
+from dpviz.charts import Guide, Point
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import Answer, Facts
+from dpviz.questions import Answer, Block, Facts, make_question
 from dpviz.questions.chart import chart, style
-from dpviz.questions.make import make_question
 from dpviz.questions.papers.claims import listing
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.filters import DELTA, EXAMPLES, LAST_LAYER, RUNS, PublishedRun
-from dpviz.questions.question import Block
 
 ROOM = "papers/adaptive"
 # The printed claims about each figure.

@@ -11,19 +11,13 @@ from scipy.special import betainccinv
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.composition import Basic
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts.marks import Band, Column, Guide, Point
-from dpviz.charts.plot import LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import number
-from dpviz.questions.answer import Answer, Facts, Rerun, Slow, given
+from dpviz.accounting.methods import Basic, Moments, Renyi
+from dpviz.charts import Band, Column, Guide, LinePlot, Point
+from dpviz.fields import number, numbers
+from dpviz.questions import Answer, Block, Expert, Facts, Rerun, Slow, given, make_question
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import Expert
-from dpviz.questions.make import make_question
 from dpviz.questions.printed import BY_KEY, synthetic
 from dpviz.questions.printed.bayesian import LAST_ORDER, PLAIN, inferred
-from dpviz.questions.question import Block
 
 ROOM = "papers/bayesian"
 

@@ -11,36 +11,17 @@ from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz._version import __version__
 from dpviz.accounting.guarantee import NO, SAMPLERS, UNKNOWN, YES, Guarantee, Losses, Reply
+from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.pld.plan import rough_epsilon
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look
-from dpviz.charts.plot import Axis
-from dpviz.charts.rows import Dot, DotPlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice, number, several
-from dpviz.fields.field import Number
+from dpviz.charts import Axis, Dot, DotPlot, look
+from dpviz.fields import Number, choice, number, numbers, several
 from dpviz.fields.parameters import PARAMETERS
-from dpviz.mechanisms import (
-    MECHANISMS,
-    Adjacency,
-    FixedSize,
-    Mechanism,
-    PersonOf,
-    ReplaceOneGaussian,
-    SampledGaussian,
-    TruncatedPoisson,
-    of_person,
-)
-from dpviz.questions import kinds, units
+from dpviz.mechanisms import MECHANISMS, Mechanism
+from dpviz.questions import DELTA, SIZE, Block, Named, Own, Reader, experts, kinds, make_question, rows, units
 from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
-from dpviz.questions.layout import Own, Reader, experts
 from dpviz.questions.listing import Listing
-from dpviz.questions.make import Named, make_question
-from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.guarantee import files_of
-from dpviz.questions.question import Block
-from dpviz.questions.words import rows
 
 BATCH, EPOCHS, NOISE, CLAIM = number("kbatch"), number("kepochs"), number("ksigma"), number("kclaim")
 ADJACENCY, ROWS, UNSETTLED = choice("kadj"), number("kpersons"), several("kopen")
@@ -99,7 +80,7 @@ def described(
         rows: k, of one person, who is protected; 1 protects an example.
         further: largest_batch, decay and band, where the sampler has them.
     """
-    kind, rate = KINDS.get(sampler, SampledGaussian), batch / size
+    kind, rate = KINDS.get(sampler, dpviz.SampledGaussian), batch / size
     given = {"noise_multiplier": sigma, "sample_rate": rate, "size": size, "batch": batch, **further}
     ends = []
     for whole, most in ((math.ceil(epochs), True), (math.floor(epochs), False)):
@@ -114,15 +95,15 @@ def described(
     (step, count), (other, fewer) = ends
     above = protecting(step, rows, replace=replace)
     least = protecting(other, rows, replace=replace).least
-    if isinstance(step, FixedSize) and not replace:  # others' gradients are 0
-        least = SampledGaussian(sigma, rate)
-    if isinstance(step, TruncatedPoisson) and replace:
+    if isinstance(step, dpviz.FixedSize) and not replace:  # others' gradients are 0
+        least = dpviz.SampledGaussian(sigma, rate)
+    if isinstance(step, dpviz.TruncatedPoisson) and replace:
         least = step.least
     gaussian = above.gaussian_above
-    loose = above if above.renyi() is not None or gaussian is None else SampledGaussian(gaussian)
+    loose = above if above.renyi() is not None or gaussian is None else dpviz.SampledGaussian(gaussian)
     sampling = "" if "**Sampling:**" in kind.assumes else kinds.POISSON.partition("\n")[0] + " "
     why = (sampling + kind.assumes).replace("**", "").replace(" Shuffled or", "")
-    if isinstance(above, PersonOf) and above.exact is None:
+    if isinstance(above, dpviz.PersonOf) and above.exact is None:
         why += (
             f" The upper end lets {above.rows} changes happen in turn (group privacy), which may be loose; the "
             "lower end is an attack's on fewer changes, or on one pair of data sets."
@@ -136,12 +117,12 @@ def protecting(step: Mechanism, rows: int, *, replace: bool) -> Mechanism:
     Where rows are replaced, they are removed, and others are added in their place, unless a mechanism knows better. A
     Poisson sample that is cut to a largest batch keeps a row or the one in its place, with probability q at most.
     """
-    if not replace or step.adjacency == Adjacency.REPLACE_ONE:
-        return of_person(step, rows)
+    if not replace or step.adjacency == dpviz.Adjacency.REPLACE_ONE:
+        return dpviz.of_person(step, rows)
     if "sample_rate" in step.parameters():
-        return of_person(ReplaceOneGaussian(step.noise_multiplier, step.sample_rate), rows)  # type: ignore[attr-defined]
+        return dpviz.of_person(dpviz.ReplaceOneGaussian(step.noise_multiplier, step.sample_rate), rows)  # type: ignore[attr-defined]
     together = step.of_rows(rows)
-    return PersonOf(step, 2 * rows) if together is None else PersonOf(together, 2)
+    return dpviz.PersonOf(step, 2 * rows) if together is None else dpviz.PersonOf(together, 2)
 
 
 def renyi_above(known: Described, delta: float) -> float:
@@ -314,7 +295,7 @@ def card(answer: Answer[CheckFacts]) -> Guarantee:
 
 def further_of(sampler: str) -> list[Number]:
     """The fields that this sampler has beside those of every claim."""
-    kind = KINDS.get(sampler, SampledGaussian)
+    kind = KINDS.get(sampler, dpviz.SampledGaussian)
     return [field for name, field in FURTHER.items() if name in kind.parameters()]
 
 

@@ -5,15 +5,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpviz.charts.plot import Axis
-from dpviz.charts.rows import Dot, DotPlot
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice
-from dpviz.questions.answer import LATER, Answer, Slow
+from dpviz.charts import Axis, Dot, DotPlot
+from dpviz.fields import choice, numbers
+from dpviz.questions import LATER, Answer, Block, Slow, make_question
 from dpviz.questions.listing import Listing, Way
-from dpviz.questions.make import make_question
 from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, Recomputed
-from dpviz.questions.question import Block
 
 MOST = 14  # rows of the chart
 HEADS = ("Source", "Printed", "Recomputed", "How", "Verdict", "")

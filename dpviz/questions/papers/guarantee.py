@@ -20,25 +20,18 @@ from dpviz.accounting.guarantee import (
     losses_of,
     quick_losses,
 )
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.charts import look
-from dpviz.charts.marks import Ring
-from dpviz.charts.plot import LinePlot
-from dpviz.fields import numbers
+from dpviz.accounting.methods import Tight
+from dpviz.charts import LinePlot, Ring, look
+from dpviz.fields import Text, numbers
 from dpviz.fields.declared import choice, field
-from dpviz.fields.field import Text
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
-from dpviz.questions import kinds
+from dpviz.questions import DELTA, LAW, SIZE, STEPS, TRIED, Block, Compound, kinds, make_question
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
 from dpviz.questions.cards import cards
 from dpviz.questions.chart import chart
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.needed import MOST_TIGHT_STEPS
-from dpviz.questions.question import Block, Compound
-from dpviz.questions.shared import LAW, TRIED
 
 ROOM, PLAN = "papers/guarantee", "plan"
 NOTHING = {"unknown": UNKNOWN}  # options of a link → what the library calls them

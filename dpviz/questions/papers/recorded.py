@@ -8,18 +8,15 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.charts.marks import Column, Guide, Ring
+from dpviz.accounting.methods import Tight
+from dpviz.charts import Column, Guide, Ring
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Facts, Rerun
+from dpviz.questions import Answer, Block, Facts, Rerun, make_question, rows
 from dpviz.questions.chart import chart, style
-from dpviz.questions.make import make_question
 from dpviz.questions.papers.claims import listing
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import ArmResult, adult_record, reached_on_adult
-from dpviz.questions.question import Block
-from dpviz.questions.words import rows
 from dpviz.training.data import DATA_SETS
 from dpviz.training.models import MODELS as NETWORKS
 

@@ -7,18 +7,13 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import Renyi
 from dpviz.accounting.renyi.closed_form import both_directions
 from dpviz.charts import look
-from dpviz.fields import numbers
-from dpviz.fields.declared import choice
+from dpviz.fields import choice, numbers
 from dpviz.mechanisms import Laplace, SampledGaussian
-from dpviz.questions import kinds
-from dpviz.questions.answer import Answer, Facts
+from dpviz.questions import RATE, SIZE, Answer, Facts, InUnits, kinds, make_question
 from dpviz.questions.chart import chart
-from dpviz.questions.layout import InUnits
-from dpviz.questions.make import make_question
-from dpviz.questions.mechanism import RATE, SIZE
 
 # --- Fig. 1: the closed form against the exact divergence, for several σ ----------------------------------------------
 

@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpviz.fields.field import Field, Number
-from dpviz.questions.mechanism import DELTA, SIZE
+from dpviz.fields import Field, Number
+from dpviz.questions import DELTA, SIZE
 from dpviz.questions.papers.bindings import Bindings, Reading, name_of
 from dpviz.questions.papers.check import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED, steps_of
 from dpviz.questions.papers.trainings import Trainings, walked

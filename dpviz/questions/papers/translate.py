@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpviz import library as dpviz
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.mechanisms import Event, Mechanism, merge_events
-from dpviz.questions.mechanism import DELTA, SIZE
+from dpviz.questions import DELTA, SIZE
 from dpviz.questions.papers import snippet
 from dpviz.questions.papers.bindings import Bindings, name_of
 from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE

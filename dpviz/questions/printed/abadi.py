@@ -8,9 +8,8 @@ from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
 
 from dpviz import library as dpviz
-from dpviz.accounting.composition import Strong
+from dpviz.accounting.methods import Moments, Renyi, Strong
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
-from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight

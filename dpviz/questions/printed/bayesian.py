@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import Moments, Renyi
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 from dpviz.fields import numbers
 from dpviz.questions.printed import synthetic

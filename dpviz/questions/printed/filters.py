@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.fields.tables import made, tables
 from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight

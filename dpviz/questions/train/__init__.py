@@ -6,16 +6,11 @@ from typing import Any
 
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
-from dpviz.charts import training
-from dpviz.charts.marks import Floor, Line
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
-from dpviz.fields.field import Field, Number
-from dpviz.questions.answer import Answer, Folded
-from dpviz.questions.layout import Groups, Item, Noted, Own, Reader
+from dpviz.charts import Axis, Floor, Line, LinePlot, training
+from dpviz.fields import Field, Number, numbers
+from dpviz.questions import Answer, Folded, Groups, Item, Noted, Own, Question, Reader
 from dpviz.questions.page import page
 from dpviz.questions.printed.claim import TRAINED
-from dpviz.questions.question import Question
 from dpviz.questions.tight_band import band
 from dpviz.questions.train import script
 from dpviz.questions.train.facts import trained_parameters

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Tight
+from dpviz.questions import Compound, Setting
 from dpviz.questions.layout import Reader, of_texts
-from dpviz.questions.question import Compound, Setting
 from dpviz.questions.train.facts import unsuited
 from dpviz.questions.train.solving import solved_noise
 from dpviz.training.accounts.counting import planned_counts

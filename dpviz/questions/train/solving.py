@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import planned_epsilon
-from dpviz.accounting.methods import accountant
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import Renyi, accountant
 from dpviz.accounting.solve import TOLERANCE, boundary, bracket, no_noise_needed, solve
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
