@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
+from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample, weibull_vectors
 from dpviz.gradients.upload import read_distances
+from dpviz.questions.answer import Note
 from dpviz.questions.source import Measurable, NoSample, Source
 
 NO_FILE = "No file yet: upload a CSV or NPY of norms."
@@ -92,6 +94,17 @@ class File(Gradients):
         if not self.name:
             raise NoSample(NO_FILE)
         return read_distances(Path(self.name).read_bytes(), self.name, self.column)
+
+
+def no_bayesian(problem: ValueError) -> tuple[Note, ...]:
+    """What is said where Bayesian DP has no number: the other curves stand. A sample that is coming is no problem."""
+    late = isinstance(problem, NoSample) and problem.coming
+    return (Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),)
+
+
+def tail(key: str, bound: BayesianBound) -> list[tuple[str, Array]]:
+    """What the file says of the tail of a curve's sample."""
+    return [(f"largest_share_{key}", bound.largest_share), (f"effective_size_{key}", bound.effective_size)]
 
 
 class Distances(NamedTuple):

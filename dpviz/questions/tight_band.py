@@ -124,7 +124,11 @@ def _rough(mechanism: Mechanism, steps: Array, delta: float) -> Array:
 
 
 def noise_grid(low: float, high: float) -> Array:
-    """NOISE_POINTS amounts of noise from `low` to `high`, even on a log axis."""
+    """NOISE_POINTS amounts of noise from `low` to `high`, even on a log axis; ValueError where these are too near."""
+    if high < 1.2 * low:
+        raise ValueError(
+            f"The σ axis goes from {low:.6g} to {high:.6g}: under Show, let it end at {1.2 * low:.3g} or more."
+        )
     return np.geomspace(low, high, NOISE_POINTS)
 
 

@@ -9,13 +9,13 @@ from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.filter import IndividualFilter, individual_steps
 from dpviz.accounting.methods import Renyi
-from dpviz.charts import Axis, Guide, Line, LinePlot, look
+from dpviz.charts import Guide
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions import SETTINGS, Answer, make_question, units
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.cards import cards
-from dpviz.questions.methods import steps_axis
+from dpviz.questions.chart import chart
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
 
 NORMS = np.geomspace(1e-4, 1.0, 241)  # ÷ C
@@ -80,17 +80,9 @@ def individual(
 
     people, weight = left(x)
     (staying,), (kept,) = (part.tolist() for part in left(np.array([float(steps)])))
-    plot = LinePlot(
-        steps_axis(),
-        Axis("share that may still take part", name="share", shown=(-0.02, 1.05)),
-        (
-            Line("people", "people", x, people, FILTER),
-            Line("weight", "their gradients", x, weight, FILTER, color=look.BROWN),
-            Line("ordinary", "one filter for all", x, np.where(x <= ordinary, 1.0, 0.0), "budget", kept=False),
-        ),
-        guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),),
-        end_values=False,
-    )
+    curves = {"people": people, "weight": weight, "ordinary": np.where(x <= ordinary, 1.0, 0.0)}
+    guides = (Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),)
+    plot = chart("budget", "individual", x, curves, guides=guides)
     return Answer(plot, IndividualFacts(budget.order, budget.budget, ordinary, typical, staying, kept))
 
 

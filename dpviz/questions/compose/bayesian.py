@@ -47,6 +47,12 @@ def failure_of(given: Mapping[str, Any]) -> float:
     return failure
 
 
+def decisive(answer: Answer[Any], *names: str) -> Hashable:
+    """The settings that decide all parts beside Bayesian curves, and those with these names."""
+    decide = given("mechanism", "steps", "log_steps", "quantile", *names)
+    return decide(answer), failure_of(answer.given), answer.given["gradients"].key
+
+
 @dataclass(frozen=True, eq=False)
 class LawCost:
     """ε_μ at `steps`, shape (n,).
@@ -110,7 +116,7 @@ def rank_key(answer: Answer[Any]) -> Hashable | None:
         or not law.last <= LARGEST_EPSILON
     ):
         return None
-    return given("mechanism", "steps", "log_steps", "quantile")(answer), failure_of(settings), settings["gradients"].key
+    return decisive(answer)
 
 
 def rank_part(answer: Answer[Any]) -> dict[str, TightBand]:
@@ -144,8 +150,7 @@ def sampled_key(answer: Answer[Any]) -> Hashable | None:
         or settings["failure"] >= failure_of(settings)
     ):
         return None
-    decide = given("mechanism", "steps", "log_steps", "quantile", "definition", "order", "samples", "failure")
-    return decide(answer), failure_of(settings), settings["gradients"].key
+    return decisive(answer, "definition", "order", "samples", "failure")
 
 
 def sampled_part(answer: Answer[Any]) -> dict[str, SampledCost]:
@@ -269,10 +274,8 @@ class Beside:
 
 def beside_key(answer: Answer[Any]) -> Hashable | None:
     """What decides it; None where there is no Bayesian curve."""
-    if answer.facts.bayesian is None:
-        return None
-    decide = given("mechanism", "steps", "log_steps", "quantile", "clip", "failure", "order", "reading", "divergence")
-    return decide(answer), failure_of(answer.given), answer.given["gradients"].key
+    names = ("clip", "failure", "order", "reading", "divergence")
+    return None if answer.facts.bayesian is None else decisive(answer, *names)
 
 
 def beside_part(answer: Answer[Any]) -> dict[str, Beside]:

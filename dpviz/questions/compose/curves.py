@@ -30,10 +30,19 @@ from dpviz.questions.compose.bayesian import (
     promised,
 )
 from dpviz.questions.gradient_fields import gradients_where
-from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.methods import NAMES, OFFERED, coarse, epsilon_axis, left_out, method, step_grid, steps_axis
+from dpviz.questions.gradients import Gradients, Law, no_bayesian, tail
+from dpviz.questions.methods import (
+    NAMES,
+    OFFERED,
+    coarse,
+    epsilon_axis,
+    left_out,
+    method,
+    offered,
+    step_grid,
+    steps_axis,
+)
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
-from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
 CURVES = several("curves", options=OFFERED | {Tight.name: NAMES[Tight.name]})
@@ -45,15 +54,9 @@ READING = choice("reading")
 PSI = choice("psi")
 
 
-def offered(get: Reader) -> tuple[str, ...]:
-    """The curves that there are under the chosen mechanism."""
-    without = left_out(CURVES.options, kinds.read(get))
-    return tuple(key for key in CURVES.options if key not in without)
-
-
 def drawn(get: Reader) -> tuple[str, ...]:
-    """Those of them that are switched on."""
-    return tuple(key for key in get(CURVES) if key in offered(get))
+    """The curves that are switched on, of those that there are."""
+    return tuple(key for key in get(CURVES) if key in offered(CURVES, kinds.read(get)))
 
 
 GRADIENTS = gradients_where(lambda get: BAYESIAN in drawn(get), laws=True)
@@ -204,8 +207,7 @@ def growth(
                 options |= {"reading": reading, "divergence": divergence}
                 facts = replace(facts, bayesian=promised(gradients, grid, mechanism, quantile, clip, **options))
         except ValueError as problem:
-            late = isinstance(problem, NoSample) and problem.coming
-            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
+            facts = replace(facts, problem=no_bayesian(problem))
     lines = [dp_line(facts, key, delta) for key in bounds]
     lines += [] if facts.law is None else [law_line(facts.law, delta_mu)]
     of_sample = facts.bayesian.curves if facts.bayesian else []
@@ -215,7 +217,7 @@ def growth(
         y=epsilon_axis(log=log_epsilon),
         lines=tuple(lines),
         floors=() if order else tuple(floors(bounds)),
-        more=tuple(fact for bound, _ in of_sample for fact in tails(bound)),
+        more=tuple(fact for bound, _ in of_sample for fact in tail(printed_key(bound), bound)),
     )
     return Answer(plot, facts)
 
@@ -257,7 +259,7 @@ def bayesian_hover(epsilon: Array, order: Array, delta_mu: float) -> tuple[Colum
 
 def bayesian_line(bound: BayesianBound, steps: Array, delta_mu: float, kept: bool) -> Line:
     """A bound that holds is solid; the estimate, as the paper prints it, dashed, and dotted where its tail decides."""
-    key = BAYESIAN if bound.certified else "bayesian_printed"
+    key = printed_key(bound)
     dominated = bound.tail_dominated & (not bound.certified)
     return Line(
         key,
@@ -282,7 +284,5 @@ def floors(bounds: dict[str, Bound]) -> list[Floor]:
     ]
 
 
-def tails(bound: BayesianBound) -> list[tuple[str, Array]]:
-    """What the file says of the sample's tail."""
-    name = BAYESIAN if bound.certified else "bayesian_printed"
-    return [(f"largest_share_{name}", bound.largest_share), (f"effective_size_{name}", bound.effective_size)]
+def printed_key(bound: BayesianBound) -> str:
+    return BAYESIAN if bound.certified else "bayesian_printed"

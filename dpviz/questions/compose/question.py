@@ -18,7 +18,7 @@ from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Groups, Item, Noted, Offered, Reader, experts
-from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
+from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS, offered
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
@@ -44,7 +44,9 @@ def layout(get: Reader) -> Groups:
             )
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, curves.READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
-    return groups | {"Show": (Offered(curves.CURVES, curves.offered(get), RARE), LOG_X, LOG_Y, *amplified)}
+    return groups | {
+        "Show": (Offered(curves.CURVES, offered(curves.CURVES, kinds.read(get)), RARE), LOG_X, LOG_Y, *amplified)
+    }
 
 
 def noise_of(get: Reader) -> str:

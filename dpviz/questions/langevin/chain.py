@@ -27,7 +27,7 @@ from dpviz.accounting.methods import Moments, Renyi, Tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
-from dpviz.charts import Axis, Line, LinePlot, Region
+from dpviz.charts import LinePlot, Region
 from dpviz.fields import Field, choice, flag, number, numbers
 from dpviz.questions import DELTA, Answer, Question, annotated, make_question, slow_facts, units
 from dpviz.questions.cards import cards
@@ -390,21 +390,10 @@ def layout(*more: Field[Any]) -> Layout:
     return groups
 
 
-def four_digits(value: float) -> str:
-    return numbers.epsilon(value, digits=4)
-
-
-def finite(lines: Sequence[Line]) -> list[float]:
-    """All y that are numbers."""
-    values = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines])
+def finite(curves: Sequence[Array]) -> list[float]:
+    """All of their values that are numbers."""
+    values = np.concatenate(curves)
     return [float(v) for v in values[np.isfinite(values)]]
-
-
-def log_axis(title: str, column: str) -> Axis:
-    return Axis(title, column=column, log=True, hover=f"{title} = %{{x:.4~g}}")
-
-
-EPSILON_AXIS = log_axis("ε", "epsilon")
 
 
 def wang_region(chain: Chain) -> tuple[Region, ...]:

@@ -16,11 +16,11 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.step_sizes import largest_inverse_variance
-from dpviz.charts import Area, Axis, Band, Column, Line, LinePlot, Region, Ring, look
+from dpviz.charts import Area, Band, Column, LinePlot, Region, Ring, look
 from dpviz.fields import choice, numbers
 from dpviz.questions import Answer
-from dpviz.questions.langevin.chain import Chain, ChainFacts, about, finite, four_digits, proven, step_marks
-from dpviz.questions.methods import steps_axis
+from dpviz.questions.chart import chart
+from dpviz.questions.langevin.chain import Chain, ChainFacts, about, finite, proven, step_marks
 
 READING = choice("lread")
 A_DECADE = 3  # rates at which (3) is looked up
@@ -35,24 +35,20 @@ def conditions(facts: ChainFacts, *, reading: str) -> LinePlot:
     x = step_marks(chain.steps)
     low, high = chain.limits(reading)
     third = proven(facts.largest * x**-chain.exponent)
-    curves = (
-        ("step", "your steps", chain.schedule.at(x), look.BLUE),
-        ("first_condition", "(1) at most", np.full(x.size, high), look.BROWN),
-        ("second_condition", "(2) more than", np.full(x.size, low), look.MAUVE),
-        ("third_condition", "(3) less than", third, look.ORANGE),
-    )
-    lines = tuple(Line(key, name, x, y, look.SOLID, color=color, kept=key == "step") for key, name, y, color in curves)
+    bounds = {"first": np.full(x.size, high), "second": np.full(x.size, low), "third": third}
+    curves = {"step": chain.schedule.at(x), **{f"{name}_condition": bound for name, bound in bounds.items()}}
     top = np.minimum(high, third)
     private = top > low
     band = Band("private", x, np.where(private, low, np.nan), np.where(private, top, np.nan))
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
-    return LinePlot(
-        x=replace(steps_axis(), hover="step %{x:,d}"),
-        y=Axis("step size", column="step_size", log=True, shown=room(finite(lines)), write=four_digits),
-        lines=lines,
+    return chart(
+        "langevin",
+        "conditions",
+        x,
+        curves,
+        y_axis={"shown": room(finite([*curves.values()]))},
         bands=(band,) if private.any() else (),
         regions=tuple(regions(chain, reading)),
-        end_values=False,
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
 
@@ -161,27 +157,14 @@ def region(facts: Kept, **_: Any) -> LinePlot:
     """Boundaries named on themselves, the side of each that keeps its condition tinted, the present state as a ring."""
     x, chain, third = facts.batches, facts.chain, facts.third
     nothing, all_ = np.zeros(x.size), np.full(x.size, np.inf)
-    boundaries = (
-        ("first_condition", "(1) at most", facts.first, look.BROWN, "(1) holds below"),
-        ("second_condition", "(2) more than", facts.second, look.MAUVE, "(2) holds above"),
-        ("third_condition", "(3) less than", third, look.ORANGE, "(3) holds below")
-        if facts.exact
-        else ("third_at_this_c", "(3) with your c²", third, look.ORANGE, None),
-    )
-    return LinePlot(
-        x=Axis(
-            "batch τ (q = τ/N)",
-            name="batch τ",
-            column="batch_size",
-            log=True,
-            shown=(float(x[0]), float(x[-1])),
-            hover="τ = %{x:.4~g}",
-        ),
-        y=Axis("first step size η₁", column="step_size", log=True, shown=shown(facts), write=four_digits),
-        lines=tuple(
-            Line(key, name, x, y, look.SOLID, color=color, end=end, approximate=end is None, kept=False)
-            for key, name, y, color, end in boundaries
-        ),
+    name = "third_condition" if facts.exact else "third_at_this_c"
+    return chart(
+        "langevin",
+        "region",
+        x,
+        {"first_condition": facts.first, "second_condition": facts.second, name: third},
+        {"shown": (float(x[0]), float(x[-1]))},
+        {"shown": shown(facts)},
         areas=(
             Area(x, nothing, facts.first, look.BROWN, TINT),
             Area(x, facts.second, all_, look.MAUVE, TINT),
@@ -189,8 +172,6 @@ def region(facts: Kept, **_: Any) -> LinePlot:
             Area(x, facts.second, facts.top, look.GREEN, 0.22, "all three hold"),
         ),
         rings=(Ring(chain.batch_size, chain.step_size, here(facts), look.BLUE, name="yours", kept=True),),
-        names_on_lines=True,
-        end_values=False,
         columns=(Column("q", x / chain.n),),
         summary=in_words(facts),
     )

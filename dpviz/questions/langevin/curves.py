@@ -1,18 +1,19 @@
 """What the steps cost; the largest step size against ε, N and L; and the error against step size and ε."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
-from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
+from dpviz.charts import Column, Guide, LinePlot
 from dpviz.fields import flag, number, numbers
+from dpviz.questions.chart import chart
 from dpviz.questions.langevin.chain import (
-    EPSILON_AXIS,
     EPSILON_POINTS,
     LAST,
     Chain,
@@ -21,26 +22,18 @@ from dpviz.questions.langevin.chain import (
     earlier_intervals,
     epsilon_grid,
     finite,
-    four_digits,
-    log_axis,
     proven,
     step_marks,
     step_sizes,
     steps_alone,
     wang_region,
-)  # fmt: skip
-from dpviz.questions.methods import epsilon_axis, steps_axis
+)
 from dpviz.questions.tight_band import band
 
 RULE = flag("lrule")
-THEOREMS = {
-    "theorem3": ("Theorem 3, decreasing", look.BLUE),
-    "theorem4": ("Theorem 4, fixed", look.GREEN),
-    "wang": ("Wang et al. 2015", look.ORANGE),
-}
+THEOREMS = ("theorem3", "theorem4", "wang")
 VARIANCE = number("lgam")
 SMOOTHNESS, STRONG, DIAMETER = (number(key) for key in ("lsmooth", "lstrong", "ldiam"))
-ERROR_AXIS = Axis("mean squared error ÷ C, at most", column="mse", log=True, write=four_digits)
 
 
 def with_last(
@@ -65,47 +58,44 @@ def cost(facts: ChainFacts, **_: object) -> LinePlot:
     chain = facts.chain
     x = step_marks(chain.steps)
     models = "" if facts.last is None else ", all models"
-    lines = tuple(
-        Line(
-            key,
-            f"Rényi {key}{models}",
-            x,
-            facts.cost[key].epsilon,
-            f"renyi_{key}",
-            color=look.GREEN,
-            hover=(Column("α", facts.cost[key].order, key="order"),),
-            kept=key == "improved",
-        )
-        for key in ("classic", "improved")
-    )
+    curves: dict[str, Any] = {}
+    for key in ("classic", "improved"):
+        bound = facts.cost[key]
+        order = Column("α", bound.order, key="order")
+        curves[key] = {"name": f"Rényi {key}{models}", "y": bound.epsilon, "hover": (order,)}
+    every = [bound.epsilon for bound in facts.cost.values()]
     if facts.last is not None:
-        lines += (Line("last", "last model only (convex)", x, facts.last, "last", color=look.BLUE),)
-    top = max([*finite(lines), chain.claim])  # ε from 0, so that the claim shows beside what the steps cost
+        curves["last"] = facts.last
+        every.append(facts.last)
+    top = max([*finite(every), chain.claim])  # ε from 0, so that the claim shows beside what the steps cost
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
-    return LinePlot(
-        x=steps_axis(),
-        y=epsilon_axis(shown=(0.0, 1.08 * top) if 0.0 < top < 1e300 else None),
-        lines=lines,
+    return chart(
+        "langevin",
+        "cost",
+        x,
+        curves,
+        y_axis={"shown": (0.0, 1.08 * top) if 0.0 < top < 1e300 else None},
         bands=() if facts.tight is None or facts.earlier is None else (band(facts.tight.after(facts.earlier)),),
         guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
 
 
-def sizes(chain: Chain, x: Array, largest: Callable[[str], Array], axis: Axis, place: tuple[str, float]) -> LinePlot:
+def sizes(
+    chain: Chain, x: Array, largest: Callable[[str], Array], axis: Mapping[str, Any], place: tuple[str, float]
+) -> LinePlot:
     """Largest first step sizes by theorem, with the present step size and the present place along x.
 
     Wang et al. bound SGLD alone, and not for every ε.
     """
     symbol, now = place
-    return LinePlot(
-        x=axis,
-        y=Axis("largest first step size", column="step_size", log=True, write=four_digits),
-        lines=tuple(
-            Line(theorem, name, x, largest(theorem), look.SOLID, color=color, kept=theorem == chain.theorem)
-            for theorem, (name, color) in THEOREMS.items()
-            if theorem != "wang" or not chain.momentum
-        ),
+    theorems = [theorem for theorem in THEOREMS if theorem != "wang" or not chain.momentum]
+    return chart(
+        "langevin",
+        "sizes",
+        x,
+        {theorem: {"y": largest(theorem), "kept": theorem == chain.theorem} for theorem in theorems},
+        axis,
         regions=wang_region(chain) if symbol == "ε" else (),
         guides=(
             Guide("y", chain.step_size, f"your η₁ = {chain.step_size:g}", noted=False),
@@ -122,7 +112,7 @@ def against_epsilon(facts: ChainFacts) -> LinePlot:
     def largest(theorem: str) -> Array:
         return own if theorem == chain.theorem else step_sizes(chain, theorem, x)
 
-    return sizes(chain, x, largest, EPSILON_AXIS, ("ε", chain.claim))
+    return sizes(chain, x, largest, {"title": "ε", "column": "epsilon", "hover": "ε = %{x:.4~g}"}, ("ε", chain.claim))
 
 
 def against_size(facts: ChainFacts, *, rule: bool) -> LinePlot:
@@ -134,7 +124,7 @@ def against_size(facts: ChainFacts, *, rule: bool) -> LinePlot:
     def largest(theorem: str) -> Array:
         return np.array([for_claim(one, theorem) if one.batch_size <= one.n else np.nan for one in chains])
 
-    axis = Axis("data set N", column="n", log=True, kind="steps", hover="N = %{x:,d}", write=numbers.steps)
+    axis = {"title": "data set N", "column": "n", "kind": "steps", "hover": "N = %{x:,d}", "write": numbers.steps}
     return sizes(chain, x, largest, axis, ("N", chain.n))
 
 
@@ -156,7 +146,8 @@ def against_clip(facts: ChainFacts) -> LinePlot:
     def largest(theorem: str) -> Array:  # everything depends on L²η alone: one solution serves all L
         return np.asarray(for_claim(chain, theorem) * (chain.clip / x) ** 2)
 
-    return sizes(chain, x, largest, log_axis("gradient norm L", "clip"), ("L", chain.clip))
+    axis = {"title": "gradient norm L", "column": "clip", "hover": "gradient norm L = %{x:.4~g}"}
+    return sizes(chain, x, largest, axis, ("L", chain.clip))
 
 
 def against_step_size(facts: ChainFacts, *, gradient_variance: float) -> LinePlot:
@@ -166,35 +157,23 @@ def against_step_size(facts: ChainFacts, *, gradient_variance: float) -> LinePlo
     if facts.largest > 0.0:
         places[f"largest for ε = {chain.claim:g}"] = facts.largest
     x = np.geomspace(min(places.values()) / 5.0, max(places.values()) * 5.0, EPSILON_POINTS)
-    return LinePlot(
-        x=log_axis("step size η₁", "step_size"),
-        y=ERROR_AXIS,
-        lines=(Line("bound", "error bound", x, chain.mse(x, gradient_variance), look.SOLID, color=look.BLUE),),
-        guides=tuple(Guide("x", at, name, noted=False) for name, at in places.items()),
-    )
+    guides = tuple(Guide("x", at, name, noted=False) for name, at in places.items())
+    return chart("langevin", "mse", x, {"bound": chain.mse(x, gradient_variance)}, guides=guides)
 
 
 def error_of_epsilon(facts: ChainFacts, *, gradient_variance: float) -> LinePlot:
     """The error bound at the largest step size for each ε, with gradients' variance Γ."""
     chain = facts.chain
     x, allowed = epsilon_grid(chain.claim), proven(facts.allowed.step_size[:-1])
-    bound = chain.mse(allowed, gradient_variance)
-    lines = [Line("composed", "largest private steps", x, bound, look.SOLID, color=look.BLUE)]
+    curves = {"composed": chain.mse(allowed, gradient_variance)}
     if not chain.momentum:
-        wang = chain.mse(step_sizes(chain, "wang", x), gradient_variance)
-        lines.append(Line("wang", "Wang et al. 2015", x, wang, look.SOLID, color=look.ORANGE, kept=False))
+        curves["wang"] = chain.mse(step_sizes(chain, "wang", x), gradient_variance)
     if chain.exponent and not chain.momentum:  # what Proposition 5 speaks of
         # As printed: η̃₀ = ε²/(c₂² L² ln(1/δ)) is the largest step size without its N and T.
-        y = chain.error(allowed * chain.steps ** (2 / 3) / chain.n, gradient_variance, mse_proposition5)
-        name = "Prop. 5 as printed"
-        lines.append(Line("proposition5", name, x, y, look.SOLID, color=look.GREY, approximate=True, kept=False))
-    return LinePlot(
-        x=EPSILON_AXIS,
-        y=ERROR_AXIS,
-        lines=tuple(lines),
-        regions=wang_region(chain),
-        guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
-    )
+        printed = allowed * chain.steps ** (2 / 3) / chain.n
+        curves["proposition5"] = chain.error(printed, gradient_variance, mse_proposition5)
+    guides = (Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),)
+    return chart("langevin", "mse_epsilon", x, curves, regions=wang_region(chain), guides=guides)
 
 
 COST = about(

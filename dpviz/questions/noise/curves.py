@@ -39,6 +39,9 @@ class NoiseAxis:
     steps: int
     stride: int = 1
 
+    def __post_init__(self) -> None:
+        noise_grid(self.low, self.high)  # ValueError where there is no such axis
+
     @property
     def sigma(self) -> Array:
         return noise_grid(self.low, self.high)[:: self.stride]

@@ -21,27 +21,20 @@ from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import DELTA, LATER, STEPS, Note, Reader, guessing, kinds, rows
 from dpviz.questions.gradient_fields import gradients_where
-from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.methods import OFFERED, left_out, method
+from dpviz.questions.gradients import Gradients, Law, no_bayesian
+from dpviz.questions.methods import OFFERED, left_out, method, offered
 from dpviz.questions.needed import SYMBOLS, Composed, Need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
-from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
 TARGET = number("target")
 METHODS = several("noisecurves", options=OFFERED)
 
 
-def offered(get: Reader) -> tuple[str, ...]:
-    """The methods that there are under the chosen mechanism."""
-    excluded = left_out(METHODS.options, kinds.read(get))
-    return tuple(key for key in METHODS.options if key not in excluded)
-
-
 def asks(get: Reader, key: str) -> bool:
     """Whether a method is switched on, and offered."""
-    return key in get(METHODS) and key in offered(get)
+    return key in get(METHODS) and key in offered(METHODS, kinds.read(get))
 
 
 def weak(get: Reader) -> bool:
@@ -127,8 +120,7 @@ class NoiseAsked:
             for quantile in self.quantiles:
                 add(self.gradients, BayesianAsk(quantile, self.clip, self.failure, self.weak_delta))
         except ValueError as problem:
-            late = isinstance(problem, NoSample) and problem.coming
-            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
+            facts = replace(facts, problem=no_bayesian(problem))
         return facts
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.methods import Tight
@@ -21,12 +20,12 @@ from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.questions import DELTA, Question, annotated, gradient_fields, guessing, kinds, make_question, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
-from dpviz.questions.gradients import Gradients, Law, clipped
+from dpviz.questions.gradients import Gradients, Law, clipped, tail
 from dpviz.questions.layout import Expert, Groups, Item, Layout, Offered, Reader, Row, experts, fields_of
-from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis
+from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis, offered
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
 from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, bayesian_curves, dp_curve
-from dpviz.questions.noise.needs import METHODS, TARGET, Needs, NoiseAsked, answers, asks, hue, offered, weak
+from dpviz.questions.noise.needs import METHODS, TARGET, Needs, NoiseAsked, answers, asks, hue, weak
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.use import Plan, solved, use_it
@@ -45,11 +44,6 @@ def along_noise(
     **setting: Any,
 ) -> Answer[Needs]:
     """One curve a method; other keywords as in `NoiseAsked`."""
-    if largest_noise < 1.2 * lowest_noise:
-        raise ValueError(
-            f"The σ axis goes from {lowest_noise:.6g} to {largest_noise:.6g}: under Show, let it end at "
-            f"{1.2 * lowest_noise:.3g} or more."
-        )
     ask = NoiseAsked(**setting)
     target, mechanism = ask.target_epsilon, ask.mechanism
     # While it moves half the points will do, but words about a sample's tail look at each; of mixtures, always.
@@ -93,7 +87,7 @@ def along_noise(
             Guide("y", target, f"target ε = {numbers.plain(target)}"),
             Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
         ),
-        more=tuple(fact for curve in curves for fact in tail(curve)),
+        more=tuple(fact for curve in curves if curve.bayesian for fact in tail(curve.key, curve.bayesian)),
         summary=answers(facts).alt,
     )
     return Answer(plot, facts)
@@ -144,14 +138,6 @@ def around(lines: Sequence[Line], target: float, log: bool) -> tuple[float, floa
         low, high = max(low, 1e-3 * target), min(high, 300.0 * target)
         return low / 1.3, max(high * 1.15, 10.0 * low)
     return 0.0, min(1.1 * high, 6.0 * target)
-
-
-def tail(curve: Curve) -> list[tuple[str, Array]]:
-    """What the file says of the sample's tail."""
-    bound = curve.bayesian
-    if bound is None:
-        return []
-    return [(f"largest_share_{curve.key}", bound.largest_share), (f"effective_size_{curve.key}", bound.effective_size)]
 
 
 # Solved -------------------------------------------------------------------------------------------------------------
@@ -245,7 +231,7 @@ def layout(
     tight: tuple[Item, ...] = (),
 ) -> Groups:
     """The controls of either question, with what the methods that are asked need beside its own."""
-    asked = Offered(METHODS, offered(get), RARE)
+    asked = Offered(METHODS, offered(METHODS, kinds.read(get)), RARE)
     groups: dict[str, tuple[Item, ...]] = {"Ask": (*ask, asked, *tight), "Mechanism": mechanism}
     sample = get(gradient_fields.SOURCE) != "law"
     if asks(get, BAYESIAN):

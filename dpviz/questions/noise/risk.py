@@ -104,11 +104,6 @@ def along_noise(
     largest_noise: Annotated[float, HIGH],
 ) -> Answer[RiskFacts]:
     """One risk along the noise, and where it meets the target."""
-    if largest_noise < 1.2 * lowest_noise:
-        raise ValueError(
-            f"The σ axis goes from {lowest_noise:.6g} to {largest_noise:.6g}: under Show, let it end at "
-            f"{1.2 * lowest_noise:.3g} or more."
-        )
     kind = BY_NAME[risk]
     given = {"fpr": before, "prior": before, "delta": delta}
     one, target = kind(*(given[name] for name in kind.given)), mu if risk == "mu" else after
