@@ -8,7 +8,8 @@ from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.bayesian.accountant import CARD as BAYESIAN_CARD
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
@@ -31,7 +32,7 @@ LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant
 _ASKED: tuple[type[Accountant], ...] = (*LIVE, OdometerAccountant, Tight)  # runs of earlier versions read odometer
 PROVERS = {each.name: each().short_label for each in _ASKED}
 FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
-READINGS = PROVERS | {bayesian.NAME: bayesian.CARD.name}
+READINGS = PROVERS | {BAYESIAN: BAYESIAN_CARD.name}
 
 
 def accountant(method: str, **options: Any) -> Accountant:

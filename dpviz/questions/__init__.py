@@ -3,7 +3,9 @@
 What most questions are made of is imported from here.
 """
 
+from dpviz.questions.accountant_cards import cards
 from dpviz.questions.answer import LATER, Answer, Facts, Folded, Metric, Note, Onward, Rerun, Slow, given, slow_facts
+from dpviz.questions.chart_tables import chart, style
 from dpviz.questions.layout import Expert, Groups, InUnits, Item, Layout, Noted, Offered, Own, Reader, Row, experts
 from dpviz.questions.make import Named, make_question
 from dpviz.questions.mechanism import DELTA, RATE, SETTINGS, SIGMA, SIZE, STEPS

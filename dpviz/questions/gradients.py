@@ -14,7 +14,7 @@ from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample, weibull_vectors
 from dpviz.gradients.upload import read_distances
-from dpviz.questions.answer import Note
+from dpviz.questions import Note
 from dpviz.questions.source import Measurable, NoSample, Source
 
 NO_FILE = "No file yet: upload a CSV or NPY of norms."

@@ -1,6 +1,6 @@
 """How a question is made of the function that answers it and of a table that has the rest, `[TABLE]` of a room's words.
 
-The table has its title and words, its chart (`dpviz.questions.chart`) where that is made of a table, and settings:
+The table has its title and words, its chart (`chart_tables`) where that is made of a table, and settings:
 keyword → key of a field. Elsewhere a function's keywords are annotated with fields, which layouts and other functions
 name too; most fields of a view of the Papers page serve it alone, and each would be one more name of its module.
 """

@@ -13,8 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.methods import Moments, Renyi, Strong
+from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Strong
 from dpviz.charts import Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian

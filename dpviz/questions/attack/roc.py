@@ -17,8 +17,7 @@ from dpviz.accounting.pld.quick import quick_epsilon, quick_profile
 from dpviz.charts import Line, LinePlot
 from dpviz.fields import flag
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import DELTA, STEPS, Answer, guessing, kinds, make_question, slow_facts
-from dpviz.questions.chart import chart, style
+from dpviz.questions import DELTA, STEPS, Answer, chart, guessing, kinds, make_question, slow_facts, style
 from dpviz.questions.methods import left_out
 
 LOG_RATES = flag("arocl")

@@ -9,8 +9,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.charts import Ring, look
 from dpviz.fields import number, numbers
-from dpviz.questions import DELTA, Answer, experts, make_question
-from dpviz.questions.chart import chart
+from dpviz.questions import DELTA, Answer, chart, experts, make_question
 from dpviz.questions.presets import POINTS
 
 EPSILON, PRIOR, LARGEST = number("aeps"), number("aprior"), number("amax")

@@ -13,9 +13,8 @@ from dpviz.accounting.attack import income_example as towns
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.charts import Region, Ring
 from dpviz.fields import choice, number, numbers
-from dpviz.questions import DELTA, Answer, Groups, Question, Reader, annotated, experts, make_question
+from dpviz.questions import DELTA, Answer, Groups, Question, Reader, annotated, chart, experts, make_question, style
 from dpviz.questions.attack.success import EPSILON, LARGEST
-from dpviz.questions.chart import chart, style
 
 NOISE, PEOPLE, FACTOR, SEED = choice("anoise"), number("apeople"), number("afactor"), number("aseed")
 SHARE, RELEASES = number("ashare"), number("aruns")

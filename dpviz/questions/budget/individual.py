@@ -12,10 +12,8 @@ from dpviz.accounting.methods import Renyi
 from dpviz.charts import Guide
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
-from dpviz.questions import SETTINGS, Answer, make_question, units
+from dpviz.questions import SETTINGS, Answer, cards, chart, make_question, units
 from dpviz.questions.budget.shared import TARGET
-from dpviz.questions.cards import cards
-from dpviz.questions.chart import chart
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
 
 NORMS = np.geomspace(1e-4, 1.0, 241)  # ÷ C

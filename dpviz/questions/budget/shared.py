@@ -14,8 +14,7 @@ from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant, Renyi,
 from dpviz.charts import Axis, Floor, Line, Span, look
 from dpviz.fields import choice, flag, number, numbers, several
 from dpviz.mechanisms import Event
-from dpviz.questions import Block
-from dpviz.questions.cards import cards
+from dpviz.questions import Block, cards
 
 Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 

@@ -14,9 +14,8 @@ import pandas as pd
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
-from dpviz.accounting.methods import Tight
+from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.charts import Band, HistogramPlot, Line, LinePlot, Mark, Plot, look
 from dpviz.fields import numbers
 from dpviz.gradients.families import tail_is_infinite

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from dpviz import library as dpviz
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.methods import Tight
+from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event
-from dpviz.questions import SIGMA, SIZE, Answer, given, gradient_fields, kinds, make_question, slow_facts, units
-from dpviz.questions.cards import cards
+from dpviz.questions import SIGMA, SIZE, Answer, cards, given, gradient_fields, kinds, make_question, slow_facts, units
 from dpviz.questions.compose import bayesian, curves
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.gradient_fields import SOURCE

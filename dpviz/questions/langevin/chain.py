@@ -29,8 +29,7 @@ from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_diverg
 from dpviz.accounting.schedules import PowerSchedule, scaled
 from dpviz.charts import LinePlot, Region
 from dpviz.fields import Field, choice, flag, number, numbers
-from dpviz.questions import DELTA, Answer, Question, annotated, make_question, slow_facts, units
-from dpviz.questions.cards import cards
+from dpviz.questions import DELTA, Answer, Question, annotated, cards, make_question, slow_facts, units
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
 from dpviz.questions.tight_band import TightBand
 

@@ -18,8 +18,7 @@ from dpviz._arrays import Array
 from dpviz.accounting.langevin.step_sizes import largest_inverse_variance
 from dpviz.charts import Area, Band, Column, LinePlot, Region, Ring, look
 from dpviz.fields import choice, numbers
-from dpviz.questions import Answer
-from dpviz.questions.chart import chart
+from dpviz.questions import Answer, chart
 from dpviz.questions.langevin.chain import Chain, ChainFacts, about, finite, proven, step_marks
 
 READING = choice("lread")

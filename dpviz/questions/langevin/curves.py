@@ -12,7 +12,7 @@ from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_boun
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
 from dpviz.charts import Column, Guide, LinePlot
 from dpviz.fields import flag, number, numbers
-from dpviz.questions.chart import chart
+from dpviz.questions import chart
 from dpviz.questions.langevin.chain import (
     EPSILON_POINTS,
     LAST,

@@ -17,9 +17,7 @@ from dpviz.charts import Guide, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import BandedNoise, Correlated, CorrelatedNoise
-from dpviz.questions import DELTA, Answer, make_question, slow_facts
-from dpviz.questions.cards import cards
-from dpviz.questions.chart import chart
+from dpviz.questions import DELTA, Answer, cards, chart, make_question, slow_facts
 from dpviz.questions.needed import TOLERANCE
 from dpviz.questions.noise.needs import TARGET
 

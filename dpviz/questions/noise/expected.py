@@ -16,7 +16,7 @@ from dpviz.charts import Guide, Point, Ring, look
 from dpviz.experiments.record import Spread, recorded
 from dpviz.fields import choice, flag, numbers
 from dpviz.questions import DELTA, Answer, Block, Compound, Reader, make_question, rows, tables_of
-from dpviz.questions.chart import attributes, chart
+from dpviz.questions.chart_tables import attributes, chart
 from dpviz.questions.noise.needs import TARGET
 from dpviz.questions.printed import adult
 

@@ -11,9 +11,8 @@ from typing import Annotated
 import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bound import Kind
-from dpviz.accounting.methods import Moments, Renyi, Tight
+from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Tight
 from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import Axis, Dot, DotPlot, look
 from dpviz.fields import number, numbers, several

@@ -10,16 +10,15 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.methods import Tight
+from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, Ring
 from dpviz.fields import choice, flag, number, numbers
 from dpviz.gradients.law_solve import solve_law
 from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.questions import DELTA, Question, annotated, gradient_fields, guessing, kinds, make_question, tight_band
+from dpviz.questions.accountant_cards import cards
 from dpviz.questions.answer import Answer, Slow, slow_facts
-from dpviz.questions.cards import cards
 from dpviz.questions.gradients import Gradients, Law, clipped, tail
 from dpviz.questions.layout import Expert, Groups, Item, Layout, Offered, Reader, Row, experts, fields_of
 from dpviz.questions.methods import AMPLIFIED, RARE, coarse, epsilon_axis, offered

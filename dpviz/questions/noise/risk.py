@@ -16,9 +16,8 @@ from dpviz.accounting.solve import NoAnswer
 from dpviz.charts import Guide, Line, LinePlot, Ring, look
 from dpviz.fields import choice, number, numbers
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import DELTA, STEPS, Answer, Expert, Groups, Reader, Row, kinds, make_question, slow_facts
-from dpviz.questions.cards import cards
-from dpviz.questions.chart import chart, style
+from dpviz.questions import DELTA, STEPS, Answer, Expert, Groups, Reader, Row, cards, kinds, make_question, slow_facts
+from dpviz.questions.chart_tables import chart, style
 from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
 from dpviz.questions.noise.question import HIGH, LOW
 from dpviz.questions.tight_band import noise_grid

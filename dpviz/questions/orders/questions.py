@@ -19,8 +19,7 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import Band, Line, LinePlot, Plot, Region, Ring, Span, look
 from dpviz.fields import Number, flag, number, numbers
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import Answer, Groups, Note, Reader, Slow, experts, guessing, make_question, rows, units
-from dpviz.questions.cards import cards
+from dpviz.questions import Answer, Groups, Note, Reader, Slow, cards, experts, guessing, make_question, rows, units
 from dpviz.questions.mechanism import SETTINGS, in_words
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least, no_bound

@@ -17,8 +17,7 @@ from dpviz.charts import Band, Column, Guide, LinePlot
 from dpviz.fields import choice, numbers
 from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import RATE, SIZE, STEPS, Answer, Facts, InUnits, Slow, make_question, units
-from dpviz.questions.chart import chart
+from dpviz.questions import RATE, SIZE, STEPS, Answer, Facts, InUnits, Slow, chart, make_question, units
 from dpviz.questions.methods import coarse
 from dpviz.questions.norm_fields import CLIPPED, FAMILY
 

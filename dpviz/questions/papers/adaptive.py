@@ -15,8 +15,7 @@ from dpviz.accounting.methods import Renyi
 from dpviz.charts import Guide, Point
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import Answer, Block, Facts, make_question
-from dpviz.questions.chart import chart, style
+from dpviz.questions import Answer, Block, Facts, chart, make_question, style
 from dpviz.questions.papers.claims import listing
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.filters import DELTA, EXAMPLES, LAST_LAYER, RUNS, PublishedRun

@@ -10,12 +10,10 @@ from scipy.special import betainccinv
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.methods import Basic, Moments, Renyi
+from dpviz.accounting.methods import BAYESIAN, Basic, Moments, Renyi
 from dpviz.charts import Band, Column, Guide, LinePlot, Point
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, Block, Expert, Facts, Rerun, Slow, given, make_question
-from dpviz.questions.chart import chart
+from dpviz.questions import Answer, Block, Expert, Facts, Rerun, Slow, chart, given, make_question
 from dpviz.questions.printed import BY_KEY, synthetic
 from dpviz.questions.printed.bayesian import LAST_ORDER, PLAIN, inferred
 

@@ -25,10 +25,8 @@ from dpviz.charts import LinePlot, Ring, look
 from dpviz.fields import Text, numbers
 from dpviz.fields.declared import choice, field
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
-from dpviz.questions import DELTA, LAW, SIZE, STEPS, TRIED, Block, Compound, kinds, make_question
+from dpviz.questions import DELTA, LAW, SIZE, STEPS, TRIED, Block, Compound, cards, chart, kinds, make_question
 from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
-from dpviz.questions.cards import cards
-from dpviz.questions.chart import chart
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.needed import MOST_TIGHT_STEPS

@@ -10,8 +10,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.methods import Renyi, Tight
+from dpviz.accounting.methods import BAYESIAN, Renyi, Tight
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
 from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
 from dpviz.accounting.renyi.conversion import to_bound
@@ -19,8 +18,7 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import Column, Point
 from dpviz.experiments.record import recorded
 from dpviz.fields import choice, number
-from dpviz.questions import Answer, Facts, Named, Reader, Slow, experts, make_question
-from dpviz.questions.chart import chart
+from dpviz.questions import Answer, Facts, Named, Reader, Slow, chart, experts, make_question
 from dpviz.questions.printed import CLAIMS
 from dpviz.training.ensemble import Taught, student, votes_of
 

@@ -12,8 +12,7 @@ from dpviz.accounting.methods import Tight
 from dpviz.charts import Column, Guide, Ring
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions import Answer, Block, Facts, Rerun, make_question, rows
-from dpviz.questions.chart import chart, style
+from dpviz.questions import Answer, Block, Facts, Rerun, chart, make_question, rows, style
 from dpviz.questions.papers.claims import listing
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import ArmResult, adult_record, reached_on_adult

@@ -12,8 +12,7 @@ from dpviz.accounting.renyi.closed_form import both_directions
 from dpviz.charts import look
 from dpviz.fields import choice, numbers
 from dpviz.mechanisms import Laplace, SampledGaussian
-from dpviz.questions import RATE, SIZE, Answer, Facts, InUnits, kinds, make_question
-from dpviz.questions.chart import chart
+from dpviz.questions import RATE, SIZE, Answer, Facts, InUnits, chart, kinds, make_question
 
 # --- Fig. 1: the closed form against the exact divergence, for several σ ----------------------------------------------
 

@@ -6,8 +6,9 @@ from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import OdometerAccountant
-from dpviz.questions import Block, Folded
+from dpviz.questions.answer import Folded
 from dpviz.questions.methods import NAMES, method
+from dpviz.questions.question import Block
 
 # Cards of what the library has no accountant for: a sample decides, or what was seen does.
 _OTHERS = {bayesian.NAME: bayesian.CARD, filter.NAME: filter.CARD, "rogers": rogers.CARD}
