@@ -1,7 +1,9 @@
 """Which mechanism a question is about, as one setting made of fields: its kind, and its parameters."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from dpviz.charts import Guide
 from dpviz.fields import Number, choice, number, numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
@@ -78,6 +80,18 @@ def noise_label(mechanism: Mechanism) -> str:
     """Its noise in a sentence: "noise multiplier σ"."""
     label = PARAMETERS[mechanism.noise].label
     return f"{label[0].lower()}{label[1:]}"
+
+
+def noise_axis(mechanism: Mechanism, low: float, high: float) -> dict[str, Any]:
+    """The attributes of an axis of its noise."""
+    name = noise_label(mechanism)
+    title, hover = f"{name} (noise ÷ sensitivity)", f"{mechanism.symbol} = %{{x:.3~g}}"
+    return {"title": title, "name": name, "column": mechanism.noise, "log": True, "shown": (low, high), "hover": hover}
+
+
+def noise_guide(mechanism: Mechanism, noise: float) -> Guide:
+    """The chosen noise on that axis."""
+    return Guide("x", noise, f"my {mechanism.symbol} = {numbers.plain(noise)}")
 
 
 def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:

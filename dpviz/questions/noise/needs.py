@@ -18,7 +18,7 @@ from dpviz.charts import Axis, Dot, DotPlot, look
 from dpviz.fields import number, numbers, several
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event, Mechanism
-from dpviz.questions import DELTA, LATER, STEPS, Note, Reader, guessing, kinds, rows
+from dpviz.questions import DELTA, LATER, STEPS, Note, Reader, guessing, kinds, rows, tables_of
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law, no_bayesian
 from dpviz.questions.methods import OFFERED, left_out, method, offered
@@ -42,23 +42,9 @@ def weak(get: Reader) -> bool:
 
 
 GRADIENTS = gradients_where(weak, laws=True)
-TITLES = {
-    "steps": "steps T allowed",
-    "sample_rate": "sampling rate q allowed",
-    "delta": "δ reached (δ_μ for Bayesian DP)",
-}
 WRITTEN_AS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
 ANY = "any"
-# From red to gold around Bayesian DP's orange: the smaller the quantile, the redder. Contrast ≥ 3 on both grounds.
-HUES = {
-    "q01": "#b8443a",
-    "q05": "#c04f36",
-    "q25": "#cb6330",
-    "q50": "#d57922",
-    "q75": "#c27f1a",
-    "q95": "#b08412",
-    "q99": "#9c860c",
-}
+TITLES, HUES = (tables_of("noise/needs")[table] for table in ("titles", "hues"))
 
 
 @dataclass(frozen=True)

@@ -63,17 +63,9 @@ def along_noise(
     if Tight.name in facts.valid:
         needs[Tight.name] = Need(None, waits=True)
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=needs, axis=plan)
-    name = kinds.noise_label(mechanism)
     weak_too = BAYESIAN in ask.methods and ask.quantiles and BAYESIAN not in ask.left
     plot = LinePlot(
-        x=Axis(
-            f"{name} (noise ÷ sensitivity)",
-            name=name,
-            column=mechanism.noise,
-            log=True,
-            shown=(lowest_noise, largest_noise),
-            hover=f"{mechanism.symbol} = %{{x:.3~g}}",
-        ),
+        x=Axis(**kinds.noise_axis(mechanism, lowest_noise, largest_noise)),
         y=epsilon_axis(
             log=log_epsilon,
             shown=partial(around, target=target, log=log_epsilon),
@@ -84,7 +76,7 @@ def along_noise(
         rings=crossings(facts, lowest_noise, largest_noise),
         guides=(
             Guide("y", target, f"target ε = {numbers.plain(target)}"),
-            Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
+            kinds.noise_guide(mechanism, facts.noise),
         ),
         more=tuple(fact for curve in curves if curve.bayesian for fact in tail(curve.key, curve.bayesian)),
         summary=answers(facts).alt,

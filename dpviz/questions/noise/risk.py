@@ -116,21 +116,16 @@ def along_noise(
         why = f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
     x = noise_grid(lowest_noise, largest_noise)
     facts = RiskFacts(one, risk, target, mechanism, steps, why, x)
-    label = kinds.noise_label(mechanism)
     plot = chart(
         ROOM,
         "risk",
         x,
         {},
-        x_axis={"title": f"{label} (noise ÷ sensitivity)", "name": label, "column": mechanism.noise}
-        | {"hover": f"{mechanism.symbol} = %{{x:.3~g}}", "shown": (lowest_noise, largest_noise)},
+        x_axis=kinds.noise_axis(mechanism, lowest_noise, largest_noise),
         y_axis={"title": RISK.options[risk], "name": risk, "column": risk, "write": facts.written}
         | {"shown": (0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02))},
-        guides=(
-            Guide("y", target, f"target: {facts.aim}"),
-            Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
-        ),
-        summary=f"{RISK.options[risk]} against the {label}; target {facts.aim}.",
+        guides=(Guide("y", target, f"target: {facts.aim}"), kinds.noise_guide(mechanism, facts.noise)),
+        summary=f"{RISK.options[risk]} against the {kinds.noise_label(mechanism)}; target {facts.aim}.",
     )
     return Answer(plot, facts)
 
