@@ -1,7 +1,6 @@
 """Plotly figures from plain arrays: no Streamlit, no arithmetic on privacy.
 
->>> from dpviz.charts.marks import Line
->>> from dpviz.charts.plot import Axis, LinePlot
+>>> from dpviz.charts import Axis, Line, LinePlot
 >>> line = Line(key="ma", name="Moments", x=[1, 100], y=[0.8, 1.2], family="moments")
 >>> chart = LinePlot(Axis("steps T", log=True, kind="steps"), Axis("ε"), (line,)).chart()
 >>> chart.figure["layout"]["xaxis"]["type"], chart.notes
