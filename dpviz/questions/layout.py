@@ -17,29 +17,17 @@ class Reader(Protocol):
 
 def of_values(values: Mapping[str, Any]) -> Reader:
     """A reader of values by their fields' keys."""
-
-    def get(asked: Field[Any], /) -> Any:
-        return values[asked.key]
-
-    return get
+    return lambda asked, /: values[asked.key]
 
 
 def of_texts(texts: Mapping[str, str]) -> Reader:
     """A reader of texts by their fields' keys; what they do not name, or name wrongly, is at its default."""
-
-    def read(field: Field[V], /) -> V:
-        return field.nearest(texts[field.key]) if field.key in texts else field.default
-
-    return read
+    return lambda field, /: field.nearest(texts[field.key]) if field.key in texts else field.default
 
 
 def moved(get: Reader, field: Field[V], value: V) -> Reader:
     """What `get` reads, but for one field's value."""
-
-    def read(asked: Field[Any], /) -> Any:
-        return value if asked.key == field.key else get(asked)
-
-    return read
+    return lambda asked, /: value if asked.key == field.key else get(asked)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

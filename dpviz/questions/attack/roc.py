@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
@@ -72,13 +72,7 @@ class RocFacts:
         return math.nan if best is None else float(best[0])
 
 
-def roc(
-    *,
-    mechanism: Annotated[Mechanism, kinds.MECHANISM],
-    steps: Annotated[int, STEPS],
-    delta: Annotated[float, DELTA],
-    log_rates: Annotated[bool, LOG_RATES],
-) -> Answer[RocFacts]:
+def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
     x = rates(log_rates)
     left = left_out((Renyi().family, Tight.name), mechanism)
@@ -173,5 +167,6 @@ ROC = make_question(
     "attack/roc",
     roc,
     lambda get: {"Question": (*kinds.controls(get), LOG_RATES)},
+    {"mechanism": kinds.MECHANISM, "steps": STEPS, "delta": DELTA, "log_rates": LOG_RATES},
     slow=(slow_facts(region_key, region, region_soon, with_region),),
 )

@@ -44,7 +44,8 @@ def weak(get: Reader) -> bool:
 GRADIENTS = gradients_where(weak, laws=True)
 WRITTEN_AS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
 ANY = "any"
-TITLES, HUES = (tables_of("noise/needs")[table] for table in ("titles", "hues"))
+TITLES: dict[str, str] = tables_of("noise/needs")["titles"]
+HUES: dict[str, str] = tables_of("noise/needs")["hues"]
 
 
 @dataclass(frozen=True)
