@@ -12,9 +12,8 @@ from dpviz.accounting.langevin.cost import langevin_tight
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.questions.langevin.chain import TIGHT_MARKS
 from dpviz.questions.langevin.conditions import REGION, Kept
-from dpviz.questions.langevin.curves import COST, EPSILON
+from dpviz.questions.langevin.curves import COST, EPSILON, TIGHT_MARKS
 from dpviz.questions.layout import Noted, of_texts
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, curves, of_preset

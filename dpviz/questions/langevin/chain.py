@@ -27,7 +27,7 @@ from dpviz.accounting.methods import Moments, Renyi, Tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
-from dpviz.charts import LinePlot, Region
+from dpviz.charts import LinePlot
 from dpviz.fields import Field, choice, flag, number, numbers
 from dpviz.questions import DELTA, Answer, Question, annotated, cards, make_question, slow_facts, units
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
@@ -35,8 +35,7 @@ from dpviz.questions.tight_band import TightBand
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
-TIGHT_MARKS = 12
-TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 44, 132
+TIGHT_GROUPS_AT_END = 132
 
 
 FIRST = number("leta")
@@ -345,14 +344,6 @@ def tight_interval(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
     return {"tight": interval(answer.facts.chain, [answer.facts.chain.steps], TIGHT_GROUPS_AT_END)}
 
 
-def earlier_intervals(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
-    """The tight interval after some numbers of steps before the last one, with fewer groups."""
-    last = float(answer.facts.chain.steps)
-    # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
-    marks = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
-    return {"earlier": interval(answer.facts.chain, marks[marks < last].tolist(), TIGHT_GROUPS)}
-
-
 def interval(chain: Chain, marks: Sequence[float], groups: int) -> TightBand:
     """The tight interval of the steps up to each mark."""
     setting, schedule = chain.setting, chain.schedule
@@ -393,11 +384,6 @@ def finite(curves: Sequence[Array]) -> list[float]:
     """All of their values that are numbers."""
     values = np.concatenate(curves)
     return [float(v) for v in values[np.isfinite(values)]]
-
-
-def wang_region(chain: Chain) -> tuple[Region, ...]:
-    """The ε for which the theorem of Wang et al. does not hold."""
-    return () if chain.momentum else (Region(chain.wang_limit, math.inf, "Wang et al.: T too small"),)
 
 
 def about(

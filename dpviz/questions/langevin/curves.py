@@ -10,30 +10,38 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.langevin.step_sizes import mse_proposition5
-from dpviz.charts import Column, Guide, LinePlot
+from dpviz.charts import Column, Guide, LinePlot, Region
 from dpviz.fields import flag, number, numbers
-from dpviz.questions import chart
+from dpviz.questions import Answer, chart
 from dpviz.questions.langevin.chain import (
     EPSILON_POINTS,
     LAST,
     Chain,
     ChainFacts,
     about,
-    earlier_intervals,
     epsilon_grid,
     finite,
+    interval,
     proven,
     step_marks,
     step_sizes,
     steps_alone,
-    wang_region,
 )
-from dpviz.questions.tight_band import band
+from dpviz.questions.tight_band import TightBand, band
 
+TIGHT_MARKS, TIGHT_GROUPS = 12, 44
 RULE = flag("lrule")
 THEOREMS = ("theorem3", "theorem4", "wang")
 VARIANCE = number("lgam")
 SMOOTHNESS, STRONG, DIAMETER = (number(key) for key in ("lsmooth", "lstrong", "ldiam"))
+
+
+def earlier_intervals(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
+    """The tight interval after some numbers of steps before the last one, with fewer groups."""
+    last = float(answer.facts.chain.steps)
+    # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
+    marks = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
+    return {"earlier": interval(answer.facts.chain, marks[marks < last].tolist(), TIGHT_GROUPS)}
 
 
 def with_last(
@@ -79,6 +87,11 @@ def cost(facts: ChainFacts, **_: object) -> LinePlot:
         guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
+
+
+def wang_region(chain: Chain) -> tuple[Region, ...]:
+    """The ε for which the theorem of Wang et al. does not hold."""
+    return () if chain.momentum else (Region(chain.wang_limit, math.inf, "Wang et al.: T too small"),)
 
 
 def sizes(
