@@ -78,7 +78,8 @@ def individual(
 
     people, weight = left(x)
     (staying,), (kept,) = (part.tolist() for part in left(np.array([float(steps)])))
-    curves = {"people": people, "weight": weight, "ordinary": np.where(x <= ordinary, 1.0, 0.0)}
+    each = {name: {"y": share, "family": FILTER} for name, share in (("people", people), ("weight", weight))}
+    curves = {**each, "ordinary": np.where(x <= ordinary, 1.0, 0.0)}
     guides = (Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),)
     plot = chart("budget", "individual", x, curves, guides=guides)
     return Answer(plot, IndividualFacts(budget.order, budget.budget, ordinary, typical, staying, kept))

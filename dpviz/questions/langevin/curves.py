@@ -70,7 +70,7 @@ def cost(facts: ChainFacts, **_: object) -> LinePlot:
     for key in ("classic", "improved"):
         bound = facts.cost[key]
         order = Column("α", bound.order, key="order")
-        curves[key] = {"name": f"Rényi {key}{models}", "y": bound.epsilon, "hover": (order,)}
+        curves[key] = {"name": f"Rényi {key}{models}", "y": bound.epsilon, "family": f"renyi_{key}", "hover": (order,)}
     every = [bound.epsilon for bound in facts.cost.values()]
     if facts.last is not None:
         curves["last"] = facts.last
