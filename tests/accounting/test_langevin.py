@@ -34,7 +34,7 @@ from dpviz.accounting.renyi.varying_noise import (
     node_steps,
     nodes_of,
 )
-from dpviz.accounting.schedules import PowerSchedule, grouped
+from dpviz.accounting.schedules import PowerSchedule, grouped, scaled
 from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
 from tests.accounting.references import geometric
@@ -92,6 +92,23 @@ def test_a_replaced_example_is_accounted_by_its_own_pair() -> None:
     many = Langevin(100, 93, 1, adjacency="replace_one")
     low, high = langevin_tight(many, PowerSchedule(float(many.step_size(1.0)), 0.0, 3), 0.85)
     assert 0.459 < low < high < 0.461
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("conversion", ["improved", "classic"])
+@pytest.mark.parametrize("orders", [VARYING_ORDERS, (2.0, 3.0, 64.0), (20.0,)])
+def test_the_orders_that_are_looked_at_are_as_good_as_all(
+    adjacency: str, conversion: str, orders: tuple[float, ...]
+) -> None:
+    setting, marks = Langevin(60_000, 245, 4, adjacency=adjacency), np.array([1.0, 30.0, 4_000.0])
+    for first in (1e-3, 0.1):
+        steps = PowerSchedule(first, 1 / 3, 4_000)
+        bound = langevin_bound(setting, steps, delta=1e-6, conversion=conversion, marks=marks, orders=orders)
+        replaced = adjacency == "replace_one"
+        totals = composed_divergence(
+            scaled(steps, setting.cost), sample_rate=245 / 60_000, orders=orders, marks=marks, replaced=replaced
+        )
+        np.testing.assert_array_equal(bound.epsilon, to_bound(totals, np.array(orders), 1e-6, conversion).epsilon)
 
 
 def test_the_step_size_of_the_example_is_no_0_1() -> None:

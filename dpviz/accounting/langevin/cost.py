@@ -21,7 +21,7 @@ from typing import Literal, NotRequired, TypedDict, Unpack, overload
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike
+from dpviz._arrays import Array, ArrayLike, Index
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_each, tight_epsilon_of_events
@@ -34,6 +34,7 @@ from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
 ADJACENCIES = ("add_remove", "replace_one")
 METHODS = (Renyi.name, Tight.name)
 GROUPS = 300
+STRIDE = 6  # among the orders that are tried first
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +197,46 @@ def langevin_bound(
     `schedule` holds step sizes. Millions of steps cost no more than hundreds.
     """
     _validate.choice("conversion", conversion, CONVERSIONS)
-    alpha = np.array(VARYING_ORDERS) if orders is None else np.unique(_validate.orders(orders))
-    ends = _marks(marks, total_steps(schedule))
-    totals = composed_divergence(
-        scaled(schedule, setting.cost),
-        sample_rate=setting.sample_rate,
-        orders=alpha.tolist(),
-        marks=ends,
-        replaced=setting.replaced,
-    )
-    return to_bound(totals, alpha, delta, conversion)
+    return langevin_bounds(setting, schedule, delta=delta, conversions=(conversion,), marks=marks, orders=orders)[
+        conversion
+    ]
+
+
+def langevin_bounds(
+    setting: Langevin,
+    schedule: Schedule,
+    *,
+    delta: float,
+    conversions: Sequence[str] = CONVERSIONS,
+    marks: ArrayLike | None = None,
+    orders: Sequence[float] | None = None,
+) -> dict[str, Bound]:
+    """The same by several conversions, from one composition.
+
+    ε has one valley along the orders, so some of them tell where the best ones are and only those are looked up beside
+    (every order gives a bound, whichever are looked at).
+    """
+    every = np.array(VARYING_ORDERS) if orders is None else np.unique(_validate.orders(orders))
+    ends, steps = _marks(marks, total_steps(schedule)), scaled(schedule, setting.cost)
+
+    def totals(kept: Index) -> Array:
+        rate, replaced = setting.sample_rate, setting.replaced
+        return composed_divergence(
+            steps, sample_rate=rate, orders=every.tolist(), marks=ends, replaced=replaced, kept=kept
+        )
+
+    def bounds(total: Array, kept: Index) -> dict[str, Bound]:
+        return {each: to_bound(total, every[kept], delta, each) for each in conversions}
+
+    some = np.unique(np.append(np.arange(0, every.size, STRIDE), every.size - 1))
+    total = totals(some)
+    tried = np.concatenate([bound.order for bound in bounds(total, some).values()])
+    best = np.searchsorted(every, np.unique(tried[np.isfinite(tried)]))
+    beside = (best[:, None] + np.arange(-STRIDE, STRIDE + 1)).clip(0, every.size - 1)
+    more = np.setdiff1d(beside, some)
+    kept = np.append(some, more)
+    rising = np.argsort(kept)
+    return bounds(np.append(total, totals(more), axis=1)[:, rising], kept[rising])
 
 
 def _marks(marks: ArrayLike | None, steps: int) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpviz._arrays import Array
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight_at
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_bounds, langevin_tight_at
 from dpviz.accounting.langevin.step_sizes import (
     LangevinConstants,
     best_step_size,
@@ -24,9 +24,7 @@ from dpviz.accounting.langevin.step_sizes import (
     wang_largest_epsilon,
 )
 from dpviz.accounting.methods import Moments, Renyi, Tight
-from dpviz.accounting.renyi.conversion import to_bound
-from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
-from dpviz.accounting.schedules import PowerSchedule, scaled
+from dpviz.accounting.schedules import PowerSchedule
 from dpviz.charts import LinePlot
 from dpviz.fields import Field, choice, flag, number, numbers
 from dpviz.questions import DELTA, Answer, Question, annotated, cards, make_question, slow_facts, units
@@ -34,7 +32,6 @@ from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
 from dpviz.questions.tight_band import TightBand
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
-STRIDE = 6  # among the orders that are tried first
 TIGHT_GROUPS_AT_END = 132
 
 
@@ -263,30 +260,8 @@ def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = N
 
 
 def composed(chain: Chain, marks: Array) -> dict[str, Bound]:
-    """ε of the steps up to each mark by both conversions, from one composition.
-
-    ε has one valley along the orders, so some of them tell where the best ones are and only those are looked up beside
-    (every order gives a bound, whichever are looked at).
-    """
-    every = np.array(VARYING_ORDERS)
-    steps = scaled(chain.schedule, chain.setting.cost)
-
-    def totals(kept: npt.NDArray[np.intp]) -> Array:
-        rate, replaced = chain.setting.sample_rate, chain.replace_one
-        return composed_divergence(steps, sample_rate=rate, marks=marks, replaced=replaced, kept=kept)
-
-    def bounds(total: Array, kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
-        return {c: to_bound(total, every[kept], chain.delta, c) for c in ("improved", "classic")}
-
-    some = np.unique(np.append(np.arange(0, every.size, STRIDE), every.size - 1))
-    total = totals(some)
-    tried = np.concatenate([bound.order for bound in bounds(total, some).values()])
-    best = np.searchsorted(every, np.unique(tried[np.isfinite(tried)]))
-    beside = (best[:, None] + np.arange(-STRIDE, STRIDE + 1)).clip(0, every.size - 1)
-    more = np.setdiff1d(beside, some)
-    kept = np.append(some, more)
-    rising = np.argsort(kept)
-    return bounds(np.append(total, totals(more), axis=1)[:, rising], kept[rising])
+    """ε of the steps up to each mark by both conversions."""
+    return langevin_bounds(chain.setting, chain.schedule, delta=chain.delta, marks=marks)
 
 
 def step_marks(steps: int) -> Array:
