@@ -69,7 +69,9 @@ def test_the_profile_is_the_librarys_and_holds_the_pair() -> None:
     assert [pair[0] for pair in card.losses.profile] == sorted(pair[0] for pair in card.losses.profile)
     written = card.registry()["privacy_loss"]["profile"]
     assert all(one["epsilon"] >= epsilon for one, (epsilon, _) in zip(written, card.losses.profile, strict=True))
-    assert len(card.points()) == 10
+    shown = {float(delta): float(epsilon) for delta, epsilon in card.points()}
+    assert len(shown) == 10
+    assert all(shown.get(delta, epsilon) >= epsilon for epsilon, delta in card.losses.profile)
 
 
 @pytest.mark.parametrize("law", ["geometric", "negative_binomial", "poisson"])

@@ -3,22 +3,27 @@
 import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import dpviz
 from dpviz.__main__ import main
 from dpviz.accounting.adaptive.filter import Filter
+from dpviz.accounting.attack.trade_off import upper_deltas
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.grid import delta_bounds
+from dpviz.accounting.pld.quick import quick_delta, quick_epsilon
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import (
     MECHANISMS,
     Adjacency,
     FixedSize,
     Mechanism,
+    PersonRows,
     RandomAllocation,
     ReplaceOneGaussian,
     SampledGaussian,
@@ -166,6 +171,29 @@ def test_the_gaussian_mechanism_above_shows_no_less(kind: Any) -> None:
                 shown = tight_delta(step, 1, epsilon) if step.pair() is None else None
                 here = math.exp(step.pair().log_delta(epsilon)) if shown is None else float(shown.lower)
                 assert here <= 1.001 * most + 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Turned(PersonRows):
+    """Adding rows shows of it what removing them shows of `PersonRows`."""
+
+    kind: ClassVar[str] = ""
+
+    def pair(self) -> Any:
+        return PersonRows.pair(self).mirrored
+
+
+@pytest.mark.sweep
+def test_what_adding_shows_counts_as_what_removing_shows() -> None:
+    one, turned, steps = PersonRows(2.0, 0.2, 2), Turned(2.0, 0.2, 2), 8
+    both = [(turned, steps), (Turned(4.0, 0.3, 2), 3)]
+    together = float(tight_epsilon_of_events([(one, steps), (PersonRows(4.0, 0.3, 2), 3)], 1e-4).lower)
+    assert min(float(tight_epsilon_of_events(both, 1e-4).upper), quick_epsilon(both, 1e-4)) >= together
+    epsilon = np.array([0.0, 0.5, 2.0])
+    (least, _), (_, most) = (delta_bounds([each], np.array([8.0]), 0.5, epsilon) for each in (one, turned))
+    assert (most >= least).all()
+    assert quick_delta(turned, steps, 0.5) >= least[1]
+    assert (upper_deltas(turned, steps, 0.5, 0.0, 2.0)[[0, 128, -1]] >= least).all()
 
 
 @dataclass(frozen=True)
