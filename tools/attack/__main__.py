@@ -1,7 +1,7 @@
 """All attacks, one after the other: ``python -m tools.attack [name …]`` writes docs/attacks.md.
 
 Every module of this package that has a `table()` is an attack. Each runs in a process of its own and is ended after
-MINUTES; with names only those run, and their sections alone are printed.
+MINUTES; with names only those run, and the page keeps the sections of the others.
 """
 
 import os
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,8 +20,9 @@ MINUTES = 16.0
 
 HEAD = """# Attacks and what came of them
 
-Made by `make attack`, which runs every attack of `tools/attack` again (some twenty minutes) and writes this page. The
-attacks are seeded; times and memory are those of the machine.
+`make attack` runs every attack of `tools/attack` again (some twenty minutes) and writes this page;
+`python -m tools.attack links` runs one and renews its section. The attacks are seeded. Times and memory are those of
+the machine, with whatever else ran on it: the load says how much.
 """
 
 
@@ -49,16 +51,21 @@ def section(name: str, minutes: float = MINUTES) -> str:
     return said.strip()
 
 
+def page(before: str, parts: Sequence[str]) -> str:
+    """The page with these sections in the place of those with the same headings; new ones stand at the end."""
+    sections = [text.strip() for text in before.split("\n## ")[1:]] + [part.removeprefix("## ") for part in parts]
+    return "\n\n## ".join([HEAD.strip(), *{text.partition("\n")[0]: text for text in sections}.values()]) + "\n"
+
+
 def main(names: list[str]) -> None:
     parts = []
     for name in names or attacks():
         print(f"{name} …", file=sys.stderr, flush=True)
-        begun = time.monotonic()
-        parts.append(f"{section(name)}\n\nTook {time.monotonic() - begun:.0f} s.")
+        load, begun = os.getloadavg()[0], time.monotonic()
+        took = f"{section(name)}\n\nTook {time.monotonic() - begun:.0f} s on {datetime.now(UTC):%Y-%m-%d}, "
+        parts.append(f"{took}Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.1f} before.")
         print(parts[-1], end="\n\n", flush=True)
-    if not names:
-        made = f"Made {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores."
-        DOCS.write_text("\n\n".join([HEAD.strip(), made, *parts]) + "\n", encoding="utf-8")
+    DOCS.write_text(page(DOCS.read_text(encoding="utf-8") if names else "", parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
