@@ -194,11 +194,11 @@ def _one_grid(
     aim = aim_at_epsilon([mechanism], row[0], grids.REMOVE, epsilon, delta)
     interval = finer * max(aim.interval, math.sqrt(0.8 * AIM / (aim.tilt * (1.0 + aim.tilt) * steps)))
     aim = aim_at_epsilon([mechanism], row[0], grids.REMOVE, epsilon, delta, interval)
-    [(above, below)] = grids.removed_rows([mechanism], row, aim, tail)
+    [(above, below)] = grids.removed_rows([mechanism], row, aim, tail, epsilon)
     most, added = float(delta_at(above, here, 1.0)[0]), 0.0
     for coarse in (interval, None) if epsilon < grids.most_added([mechanism], row[0]) else ():
         aim = aim_at_epsilon([mechanism], row[0], grids.ADD, epsilon, delta, coarse)
-        added = float(delta_at(grids.added_rows([mechanism], row, aim, tail)[0], here, 1.0)[0])
+        added = float(delta_at(grids.added_rows([mechanism], row, aim, tail, epsilon)[0], here, 1.0)[0])
         if added <= most:
             break
     return float(delta_at(below, here, -1.0)[0]), max(most, added)
