@@ -160,11 +160,12 @@ def names_on_lines(
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
-    boxes_taken += [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings]
-    for line in lines:  # nor an error bar
-        for at, low, high in zip(line.x, *(line.spread or ((), ())), strict=False):
-            low, high = plane.y.share(low), plane.y.share(high)
-            boxes_taken.append(Box(plane.x.share(at), 0.5 * (low + high), 14.0, (high - low) * plane.inner + 14.0))
+    boxes_taken += [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings if ring.low is None]
+    bars = [(ring.x, ring.low, ring.high) for ring in rings if ring.low is not None and ring.high is not None]
+    bars += [bar for line in lines if line.spread for bar in zip(line.x, *line.spread, strict=True)]
+    for at, low, high in bars:
+        low, high = plane.y.share(low), plane.y.share(high)
+        boxes_taken.append(Box(plane.x.share(at), 0.5 * (low + high), 14.0, (high - low) * plane.inner + 14.0))
     names = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
