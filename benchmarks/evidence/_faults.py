@@ -463,9 +463,9 @@ FAULTS = (
     ),
     Fault(
         "values at line ends are rounded to the nearest number",
-        "dpviz/charts/names.py",
-        "numbers.epsilon(end.y, up=True)",
-        "numbers.epsilon(end.y)",
+        "dpviz/charts/plot.py",
+        "else partial(numbers.epsilon, up=True)",
+        "else numbers.epsilon",
         "tests/charts/test_line_plot.py::test_the_value_at_the_end_of_a_bound_is_never_below_it",
     ),
     Fault(
@@ -1052,8 +1052,8 @@ FAULTS = (
     Fault(
         "a replaced example is one that is left out",
         "dpviz/questions/papers/check.py",
-        "return PersonOf(step, 2 * rows) if together is None else PersonOf(together, 2)",
-        "return of_person(step, rows)",
+        "return dpviz.PersonOf(step, 2 * rows) if together is None else dpviz.PersonOf(together, 2)",
+        "return dpviz.of_person(step, rows)",
         "tests/questions/test_check.py::test_a_replaced_example_costs_more_than_one_left_out",
     ),
     Fault(

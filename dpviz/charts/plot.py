@@ -301,13 +301,17 @@ def alt_text(
     y_last, line, first = min(proper or here, key=lambda end: end[0])
     write = FORMATS[x_kind]
     sentence = f"{y_name} against {x_name} from {write(line.x[first])} to {write(far)}: {line.name} is {lower} and"
-    sentence += f" goes from {numbers.epsilon(line.y[first])} to {numbers.epsilon(y_last)}"
+
+    def at_most(y: float) -> str:  # rounded up, but for what floating point adds
+        return numbers.epsilon(float(y) * (1.0 - 1e-12), up=True)
+
+    sentence += f" goes from {at_most(line.y[first])} to {at_most(y_last)}"
     y_top, top, _ = max(here, key=lambda end: end[0])
     if top is not line:
-        sentence += f"; {top.name} ends highest at {numbers.epsilon(y_top)}"
+        sentence += f"; {top.name} ends highest at {at_most(y_top)}"
     for y_other, other, _ in here:
         if other.family == bayesian.NAME and other not in (line, top):
-            sentence += f"; {other.name} (a weaker guarantee) ends at {numbers.epsilon(y_other)}"
+            sentence += f"; {other.name} (a weaker guarantee) ends at {at_most(y_other)}"
     if len(ends) > 2:
         sentence += f"; {len(ends)} curves"
     if pinned := len(lines) - len(unfaded):
