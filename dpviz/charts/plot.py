@@ -303,7 +303,7 @@ def alt_text(
     sentence = f"{y_name} against {x_name} from {write(line.x[first])} to {write(far)}: {line.name} is {lower} and"
 
     def at_most(y: float) -> str:  # rounded up, but for what floating point adds
-        return numbers.epsilon(float(y) * (1.0 - 1e-12), up=True)
+        return numbers.epsilon(numbers.up(float(y) * (1.0 - 1e-12)))
 
     sentence += f" goes from {at_most(line.y[first])} to {at_most(y_last)}"
     y_top, top, _ = max(here, key=lambda end: end[0])
