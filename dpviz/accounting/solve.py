@@ -314,8 +314,9 @@ class _Problem:
     def needs_no_noise(self, drawn: float) -> bool:
         """Whether the target is kept where each example is ever drawn with the probability `drawn`."""
         # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
-        fits = isinstance(self.method, Tight) or self.fits(self.mechanism.noise, _HARDLY_ANY_NOISE)
-        return self.known["delta"] >= drawn and fits
+        if self.known["delta"] < drawn:
+            return False
+        return isinstance(self.method, Tight) or self.fits(self.mechanism.noise, _HARDLY_ANY_NOISE)
 
     def _searched(self, search: Callable[..., float | None], name: str, start: float, beyond: float) -> float:
         """The answer of `smallest` or `largest_share`."""
