@@ -96,25 +96,25 @@ class Entered(NamedTuple):
     exact: bool
 
 
-def _entry(field: Number, told: Mapping[str, Sequence[Any]] | None = None) -> Entered | None:
-    """The field's last entry, which its control told, or the chart that it moves, or the link (`told`)."""
-    entries = st.session_state.get(Keys.entry(field)), *(_told() if told is None else told).get(field.key, ())
+def _entry(field: Number, reports: Mapping[str, Sequence[Any]] | None = None) -> Entered | None:
+    """The field's last entry, which its control told, or the chart that it moves, or the link (`reports`)."""
+    entries = st.session_state.get(Keys.entry(field)), *(_reports() if reports is None else reports).get(field.key, ())
     return max(filter(None, map(_sensible, entries)), key=lambda one: one.n, default=None)
 
 
-def _told() -> dict[str, list[Any]]:
+def _reports() -> dict[str, list[Any]]:
     """What was entered as the chart tells it, and just before the page was loaded again: the browser kept it in the
     address. By keys of fields.
     """
-    told: dict[str, list[Any]] = {}
+    reports: dict[str, list[Any]] = {}
     with suppress(KeyError, TypeError, AttributeError):
         entries = st.session_state[st.session_state[Keys.CHART]]["entries"]
-        told |= {key: [{"entry": entries[key]}] for key in entries}
+        reports |= {key: [{"entry": entries[key]}] for key in entries}
     for entry in st.query_params.get_all(links.ENTERED):
         n, key, exact, text = (entry.split(" ", 3) + [""] * 4)[:4]
         kept = {"text": text, "n": float(n) if n.isdecimal() else None, "exact": exact == "1"}
-        told.setdefault(key, []).append({"entry": kept})
-    return told
+        reports.setdefault(key, []).append({"entry": kept})
+    return reports
 
 
 def _sensible(sent: Any) -> Entered | None:
@@ -158,8 +158,8 @@ def last_entry() -> float:
 
 def settle(fields: Iterable[Field[Any]]) -> None:
     """Before anything else is done: values are what the visitor entered last (and before the next undo)."""
-    told = _told()
-    numbers = [(sent.n, field) for field in fields if isinstance(field, Number) and (sent := _entry(field, told))]
+    reports = _reports()
+    numbers = [(sent.n, field) for field in fields if isinstance(field, Number) and (sent := _entry(field, reports))]
     for _, field in sorted(numbers, key=lambda one: one[0]):
         take(field)
 

@@ -210,7 +210,7 @@ def test_choices_of_delta_follow_n_and_one_above_is_amber():
     assert dict(controls(at)["delta"]["offers"]) == {
         "1/N": DELTA.write(1 / 60_000), "1/(10 N)": DELTA.write(1 / 600_000), "1/N^1.1": DELTA.write(60_000**-1.1)
     }  # fmt: skip
-    assert "(0, 1/N)-private" in controls(at)["delta"]["why"]
+    assert "(0, 1/N)-DP" in controls(at)["delta"]["why"]
     assert not any("above 1/N" in text for text in said(at, "note"))
     enter(at, "delta", "2e-5")
     assert any("above 1/N" in text for text in said(at, "note"))
