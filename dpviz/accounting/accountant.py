@@ -137,6 +137,13 @@ class Accountant(ABC):
         count, target = np.broadcast_arrays(_validate.steps(steps), _validate.delta(delta))
         return self._epsilon(equal_steps(mechanism, count), target.ravel()).reshape(count.shape)
 
+    def epsilon_of_each(self, mechanisms: Sequence[Mechanism], steps: int, delta: float) -> Bound:
+        """ε of `steps` ≥ 0 equal steps of each of these mechanisms at δ in (0, 1): a bound of shape (n,)."""
+        self.check(*mechanisms)
+        counts = np.full((len(mechanisms), 1), float(steps))
+        rows = Composition(tuple(mechanisms), np.arange(len(counts))[:, None], counts)
+        return self._epsilon(rows, np.full(len(counts), delta))
+
     def delta_of(self, mechanism: Mechanism, *, steps: ArrayLike, epsilon: ArrayLike) -> Array:
         """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; steps and ε broadcast."""
         self.check(mechanism)

@@ -16,7 +16,8 @@ from dpviz.mechanisms.loss_pairs import BothWaysPair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.mechanisms.pair import DominatingPair, GaussianNoise, SampledPair
-from dpviz.mechanisms.person_rows import MOST_CENTRES, binomial, mixture_curve
+from dpviz.mechanisms.person_rows import MOST_CENTRES, binomial
+from dpviz.mechanisms.row_moments import RowsCurve, row_variation
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 
@@ -147,11 +148,10 @@ class WithReplacement(_Drawn):
         return _RowsDrawn(self.noise_multiplier, self.size, self.batch, rows)
 
     def _mixture(self) -> MixturePair:
-        weights = binomial(self.batch, self._share)
-        return MixturePair(0.5 * self.noise_multiplier, weights, ((0.0, 1.0),))
+        return MixturePair(0.5 * self.noise_multiplier, binomial(self.batch, self._share), ((0.0, 1.0),))
 
     def renyi(self) -> RenyiCurve:
-        return mixture_curve(self._mixture())
+        return RowsCurve(0.5 * self.noise_multiplier, binomial(self.batch, self._share))
 
     @property
     def as_gaussian(self) -> float | None:
@@ -164,7 +164,7 @@ class WithReplacement(_Drawn):
 
     @property
     def total_variation(self) -> float:
-        return math.exp(self.pair().log_delta(0.0))
+        return row_variation(binomial(self.batch, self._share), 0.5 * self.noise_multiplier)
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ def _log_excess_by_sum(sigma: Array, rate: Array, alpha: Array) -> Array:
     for row, (s, q) in zip(table, settings.T, strict=True):
         with np.errstate(over="ignore"):
             shared = _log_expm1(up_to * (up_to - 1.0) / (2.0 * s) / s) + up_to * math.log(q)
-        row[:] = _log_sum_exp_segments(log_binomial + shared[place] + left * math.log1p(-q), starts, per_order)
+        row[:] = log_sum_segments(log_binomial + shared[place] + left * math.log1p(-q), starts, per_order)
     return np.asarray(table[of_setting.ravel(), of_order])
 
 
@@ -180,7 +180,7 @@ def _sums_one_by_one(sigma: Array, rate: Array, alpha: Array) -> Array:
     s, q, a = (np.repeat(v, per_order) for v in (sigma, rate, alpha))
     exponent = k * (k - 1.0) / (2.0 * s) / s
     log_terms = log_binomial + k * np.log(q) + (a - k) * np.log1p(-q) + _log_expm1(exponent)
-    return _log_sum_exp_segments(log_terms, starts, per_order)
+    return log_sum_segments(log_terms, starts, per_order)
 
 
 @remembered
@@ -205,13 +205,13 @@ def _log_excess_by_quadrature(sigma: Array, rate: Array, alpha: Array) -> Array:
     spacing = _spacing(sigma, rate, alpha, low, high)
     nodes = np.ceil((high - low) / spacing).astype(np.int64) + 1
     result = np.empty(alpha.shape)
-    for part in _chunks(nodes):
+    for part in chunks(nodes):
         count = nodes[part]
         starts = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
         index = np.arange(int(count.sum())) - np.repeat(starts, count)
         x = np.repeat(low[part], count) + index * np.repeat(spacing[part], count)
         s, q, a = (np.repeat(v[part], count) for v in (sigma, rate, alpha))
-        result[part] = _log_sum_exp_segments(_log_integrand(x, s, q, a), starts, count) + np.log(spacing[part])
+        result[part] = log_sum_segments(_log_integrand(x, s, q, a), starts, count) + np.log(spacing[part])
     return result
 
 
@@ -234,7 +234,7 @@ def _spacing(sigma: Array, rate: Array, alpha: Array, low: Array, high: Array) -
     return spacing
 
 
-def _chunks(nodes: Whole) -> list[slice]:
+def chunks(nodes: Whole) -> list[slice]:
     """Consecutive slices whose nodes fit in memory together (one alone may be larger)."""
     edges = [0]
     total = 0
@@ -306,7 +306,8 @@ def _log_expm1(m: Array) -> Array:
         return np.where(m < 1.0, small, m + np.log(-np.expm1(-np.maximum(m, 1.0))))
 
 
-def _log_sum_exp_segments(values: Array, starts: Whole, counts: Whole) -> Array:
+def log_sum_segments(values: Array, starts: Whole, counts: Whole) -> Array:
+    """ln of the sums of e^values over stretches laid end to end."""
     peaks = np.maximum.reduceat(values, starts)
     # A segment of nothing but −inf (all terms underflow) sums to 0.
     safe = np.where(np.isfinite(peaks), peaks, 0.0)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import attrgetter
@@ -136,6 +137,10 @@ class _Replaced(PersonRows):
 
     def renyi(self) -> RenyiCurve:
         return mixture_curve(self.pair())
+
+    @property
+    def total_variation(self) -> float:
+        return math.exp(self.pair().log_delta(0.0)) if self.releases else 0.0
 
 
 def of_person(mechanism: Mechanism, rows: int) -> Mechanism:

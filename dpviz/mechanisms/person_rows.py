@@ -5,10 +5,12 @@
 'sampled Gaussian, σ = 4, q = 0.01, a person with 2 rows'
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
+from itertools import accumulate, repeat
+from operator import mul
 from typing import ClassVar
 
 from dpviz import _validate
@@ -16,6 +18,7 @@ from dpviz._remember import remembered
 from dpviz.mechanisms.divergences import mixture_divergence
 from dpviz.mechanisms.mechanism import WORDS, Adjacency, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
+from dpviz.mechanisms.row_moments import RowsCurve, row_variation
 from dpviz.mechanisms.sampled_gaussian import GaussianSum, SampledGaussian
 
 MOST_CENTRES = 1000
@@ -55,11 +58,11 @@ class PersonRows(GaussianSum):
     def renyi(self) -> RenyiCurve:
         if 1.0 in (self.rows, self.sample_rate):  # one row, or all of them always
             return SampledGaussian(self.noise_multiplier / self.rows, self.sample_rate).renyi()
-        return mixture_curve(self.pair())
+        return RowsCurve(self.noise_multiplier, binomial(self.rows, Fraction(self.sample_rate)))
 
     @property
     def total_variation(self) -> float:
-        return math.exp(self.pair().log_delta(0.0)) if self.releases else 0.0
+        return row_variation(binomial(self.rows, Fraction(self.sample_rate)), self.noise_multiplier)
 
 
 def row_count(rows: float) -> int:
@@ -77,8 +80,13 @@ def mixture_curve(pair: MixturePair) -> RenyiCurve:
 
 @remembered
 def binomial(trials: int, rate: Fraction) -> Weights:
-    """Binomial probabilities, correctly rounded: of whole numbers."""
+    """Binomial probabilities, rounded from 60 decimal digits."""
     drawn, whole = rate.as_integer_ratio()
-    exact = (math.comb(trials, j) * drawn**j * (whole - drawn) ** (trials - j) for j in range(trials + 1))
-    weights = ((float(j), numerator / whole**trials) for j, numerator in enumerate(exact))
-    return tuple((centre, weight) for centre, weight in weights if weight > 0.0)
+    with localcontext(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX):
+        ups, downs = (
+            list(accumulate(repeat(Decimal(share) / whole, trials), mul, initial=Decimal(1)))
+            for share in (drawn, whole - drawn)
+        )
+        ways = accumulate(range(trials), lambda many, j: many * (trials - j) // (j + 1), initial=1)
+        weights = [float(many * up * down) for many, up, down in zip(ways, ups, reversed(downs), strict=True)]
+    return tuple((float(j), weight) for j, weight in enumerate(weights) if weight > 0.0)

@@ -5,7 +5,7 @@ import pytest
 
 import dpviz
 from dpviz.mechanisms import BandedNoise, CorrelatedNoise, SampledGaussian
-from dpviz.questions.noise.correlated import DECAYS, error
+from dpviz.questions.noise.correlated import DECAYS, SETTLED, error, inverse
 
 # λ → error × sensitivity ÷ that of independent noise at T 2340, t 234, to the digits shown.
 PRINTED = {0.5: 0.578, 0.8: 0.337, 0.9: 0.239, 0.95: 0.185, 0.99: 0.2385}
@@ -27,6 +27,14 @@ def test_the_error_is_that_of_matrices(run):
     facts = dpviz.ask("correlated", **given).answer.facts
     shown = facts.mine if isinstance(run, CorrelatedNoise) else facts.banded[0][1]
     assert shown == pytest.approx(by_hand(run) / by_hand(CorrelatedNoise(1.0, 0.0, 9, 4)), rel=1e-9)
+
+
+@pytest.mark.parametrize("band", [1, 2, 7, 60])
+def test_running_sums_settle(band):
+    run = BandedNoise(1.0, band, 60, 100)
+    sums = np.cumsum(inverse(run.column(6000)))
+    assert sums[SETTLED * band - 1 :] == pytest.approx(sums[-1], rel=1e-12)
+    assert error(run, 6000) == pytest.approx(run.sensitivity * np.sqrt(np.mean(np.cumsum(sums**2))), rel=1e-11)
 
 
 @pytest.mark.parametrize(("decay", "ratio"), PRINTED.items())

@@ -46,6 +46,7 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order, log_delta_per_o
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.log_moments import renyi_divergence
+from dpviz.mechanisms.row_moments import divergences
 
 _ROUNDING = 1e-9  # relative; far above what the closed forms and R(α) lose
 
@@ -127,12 +128,8 @@ class Divergences(Once):
         if isinstance(self.mechanisms, GaussianSteps):
             sigma, rate = self.mechanisms.noise_multiplier[which], self.mechanisms.sample_rate[which]
             return renyi_divergence(sigma, rate, self.orders[place])
-        computed = np.empty(which.size)
-        for j in np.unique(which).tolist():
-            curve = self.mechanisms[j].renyi()
-            assert curve is not None  # `supports` asked
-            computed[which == j] = curve(self.orders[place[which == j]])
-        return computed
+        curves = [curve for one in self.mechanisms if (curve := one.renyi())]  # each has one: `supports` asked
+        return divergences(curves, which, self.orders[place])
 
     def at(self, which: Index, places: Index) -> Array:
         """R of those mechanisms at those places of the grid; the two broadcast."""

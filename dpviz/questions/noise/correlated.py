@@ -46,13 +46,21 @@ class Bought:
     sampled: float | None = None
 
 
+SETTLED = 32  # w steps after which running sums are taken for their last value
+
+
 def error(run: Correlated, steps: int) -> float:
     """√(mean over t ≤ T of the variance of the first t steps' noise together), times the sensitivity, at σ = 1.
 
     The noise of the first t steps is a row of A C⁻¹ Z, A the sums: Toeplitz with the running sums of C⁻¹'s column.
+    Of w bands these fall geometrically to their last value, for c_k > (1 + 1/(2w)) c_{k+1} keeps zeros of Σ c_k x^k away
+    from |x| = 1 (Eneström, Kakeya): 20w of them have it to 12 digits.
     """
-    sums = np.cumsum(inverse(run.column(steps)))
-    return run.sensitivity * math.sqrt(float(np.mean(np.cumsum(sums**2))))
+    first = min(steps, SETTLED * run.band) if isinstance(run, BandedNoise) else steps
+    squares = np.cumsum(inverse(run.column(first))) ** 2
+    later = float(steps - first)
+    total = float(squares @ np.arange(steps, later, -1.0)) + float(squares[-1]) * 0.5 * later * (later + 1.0)
+    return run.sensitivity * math.sqrt(total / steps)
 
 
 def inverse(column: Array) -> Array:

@@ -149,9 +149,8 @@ def dp_at(
             return *kept.epsilon(float(plan.steps), delta, one.conversion, near), ""
         bound = one.evaluate(noise_multiplier=at, sample_rate=plan.rate, steps=plan.steps, delta=delta)
         return bound.epsilon, bound.order, bound.reason
-    bounds = [one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in at.tolist()]
-    epsilon, order = (np.array([float(getattr(each, name)) for each in bounds]) for name in ("epsilon", "order"))
-    return epsilon, order, bounds[0].reason
+    bound = one.epsilon_of_each([with_noise(plan.mechanism, noise) for noise in at.tolist()], plan.steps, delta)
+    return bound.epsilon, bound.order, bound.reason
 
 
 @remembered
