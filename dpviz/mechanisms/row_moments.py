@@ -21,83 +21,54 @@ from scipy.special import erf
 
 from dpviz import _validate
 from dpviz._arrays import Array, Index
+from dpviz.mechanisms.divergences import ROUNDING
 from dpviz.mechanisms.log_moments import chunks, log_excess, log_sum_segments, log_sums
+from dpviz.mechanisms.mixture_pair import Weights
 from dpviz.mechanisms.pair import LEAST_SCALE, UNIT
-
-Weights = tuple[tuple[float, float], ...]
-ROUNDING = 1e-10  # relative, of E[X^α] − 1
 
 _BEYOND = 12.0  # deviations beyond the last place where the integrand can have a peak
 _NATS = 40.0  # by which what is left out is less than the whole
-_APART = 60.0  # likewise a term of X
 _LOOKS, _FINE = 24, 2.0  # points of one look; their distance from which on the integrand is summed
 _MOST_NODES = 2**14  # of one integral
-_MANY = 32  # terms of X
+_MANY = 32  # terms of X from which on an output is worth a search
 _TOGETHER = 2**17  # numbers in one temporary
 _LARGEST = 650.0  # an exponent that leaves room in a double
 
 
 class RowRatios:
-    """X of one set of weights w_j, by j = 0, 1, … without gaps."""
+    """X of one set of weights w_j, by rising j."""
 
     def __init__(self, weights: Weights) -> None:
         self.j, self.weight = np.array(weights).T
-        self.log_weight = np.log(self.weight)
-        self.presence = float(self.weight[self.j > 0.0].sum())
-        bend = np.diff(self.log_weight, 2)
-        self._bend = max(-float(bend.max()), 0.0) if bend.size else math.inf  # of ln w_j, for these are log-concave
-        self._before = np.append(0.0, np.cumsum(self.weight))
-        self._after = np.append(np.cumsum(self.weight[::-1])[::-1], 0.0)
-
-    def width(self, sigma: float) -> int:
-        """How many terms count at one output: those of the largest one's neighbours that are not e^−60 of it."""
-        return min(len(self.j), 3 + 2 * math.ceil(math.sqrt(2.0 * _APART / (self._bend + sigma**-2))))
+        self.log_weight, self.presence = np.log(self.weight), float(self.weight[self.j > 0.0].sum())
 
     def at(self, x: Array, sigma: Array) -> tuple[Array, Array]:
-        """u and ln X at outputs x = z/σ, flat; σ of the same shape."""
-        width = self.width(float(sigma.max()))
-        if width > _MANY:  # orders share outputs
-            each, where = np.unique(sigma + 1j * x, return_inverse=True)
-            sigma, x = each.real, each.imag
-        u, log_ratio = np.empty((2, x.size))
-        together = max(_TOGETHER // width, 1)
-        for start in range(0, x.size, together):
+        """u and ln X at outputs x = z/σ, flat; σ of the same shape. Orders may share outputs."""
+        pairs, where = sigma + 1j * x, np.arange(x.size)
+        if self.j.size > _MANY:
+            pairs, where = np.unique(pairs, return_inverse=True)
+        u, log_ratio = np.empty((2, pairs.size))
+        together = max(_TOGETHER // self.j.size, 1)
+        for start in range(0, pairs.size, together):
             part = slice(start, start + together)
-            u[part], log_ratio[part] = self._at(x[part], sigma[part])
-        return (u[where], log_ratio[where]) if width > _MANY else (u, log_ratio)
-
-    def _at(self, x: Array, sigma: Array) -> tuple[Array, Array]:
-        width, others = self.width(float(sigma.max())), np.zeros(1)
-        first = np.zeros(1, dtype=np.intp)
-        if width < self.j.size:
-            first = np.clip(self._largest(x, sigma) - width // 2, 0, self.j.size - width)
-            others = self._before[first] + self._after[first + width]
-        near = first[:, None] + np.arange(width)
-        exponent = (x / sigma)[:, None] * self.j[near] - 0.5 * (self.j[near] / sigma[:, None]) ** 2
-        u = (self.weight[near] * np.expm1(np.minimum(exponent, _LARGEST))).sum(axis=1) - others
-        with np.errstate(divide="ignore"):
-            log_ratio = np.log1p(np.maximum(u, -1.0))
-        far = np.flatnonzero(exponent.max(axis=1) > _LARGEST)
-        log_ratio[far] = log_sums((exponent + self.log_weight[near])[far])
-        u[far] = np.expm1(np.minimum(log_ratio[far], _LARGEST))
-        return u, log_ratio
-
-    def _largest(self, x: Array, sigma: Array) -> Index:
-        """The place of the largest term: the next one is larger from an output on that rises with j."""
-        place = np.empty(x.size, dtype=np.intp)
-        for one in np.unique(sigma).tolist():
-            here = sigma == one
-            place[here] = np.searchsorted(one * -np.diff(self.log_weight) + (self.j[1:] - 0.5) / one, x[here])
-        return place
+            y, h = pairs[part].imag / pairs[part].real, self.j / pairs[part].real[:, None]
+            exponent = y[:, None] * self.j - 0.5 * h * h
+            u[part] = np.expm1(np.minimum(exponent, _LARGEST)) @ self.weight
+            far = np.flatnonzero(exponent.max(axis=1) > _LARGEST)
+            with np.errstate(divide="ignore"):
+                log_ratio[part] = np.log1p(np.maximum(u[part], -1.0))
+            log_ratio[far + start] = log_sums(exponent[far] + self.log_weight)
+            u[far + start] = np.expm1(np.minimum(log_ratio[far + start], _LARGEST))
+        return u[where], log_ratio[where]
 
 
 @dataclass(frozen=True, slots=True)
 class RowsCurve:
-    """R(α) of one step, the larger of both directions: at most α j²/(2σ²) of the largest j.
+    """R(α) of one step, the larger of both directions.
 
     Attributes:
         sigma: σ > 0, in the unit of j.
-        weights: (j, w_j) by rising j, without gaps.
+        weights: (j, w_j) by rising j.
     """
 
     sigma: float
@@ -105,8 +76,7 @@ class RowsCurve:
 
     def __call__(self, orders: Array) -> Array:
         alpha = np.asarray(orders, dtype=np.float64)
-        flat = alpha.ravel()
-        return rows_divergence(self.weights, np.full(flat.shape, self.sigma), flat).reshape(alpha.shape)
+        return divergences((self,), np.zeros(alpha.size, dtype=np.intp), alpha.ravel()).reshape(alpha.shape)
 
 
 def divergences(curves: Sequence[Callable[[Array], Array]], which: Index, orders: Array) -> Array:
@@ -121,40 +91,32 @@ def divergences(curves: Sequence[Callable[[Array], Array]], which: Index, orders
 
 
 def rows_divergence(weights: Weights, sigma: Array, alpha: Array) -> Array:
-    """R(α) for σ and α of one shape (n,)."""
-    most = weights[-1][0]
-    if most == 0.0:
+    """R(α) for σ and α of one shape (n,), rounded up; at most α j²/(2σ²) of the largest j (joint quasi-convexity).
+
+    It is that where more points would be needed.
+    """
+    ratios, s = RowRatios(weights), np.maximum(sigma, LEAST_SCALE)
+    if ratios.presence == 0.0:
         return np.zeros(alpha.shape)
     with np.errstate(over="ignore"):
-        unsampled = 0.5 * alpha * (most / sigma) ** 2  # joint quasi-convexity: of single centres
-    few = np.flatnonzero(sigma >= LEAST_SCALE)
-    result = unsampled.copy()
-    if few.size:
-        result[few] = np.minimum(unsampled[few], log_row_moments(weights, sigma[few], alpha[few]) / (alpha[few] - 1.0))
-    return np.maximum(result, _validate.LEAST)
-
-
-def log_row_moments(weights: Weights, sigma: Array, alpha: Array) -> Array:
-    """ln E_Q[X^α] for σ > 0 and α > 1 of one shape (n,), rounded up; inf where that would take too many points."""
-    result, ratios = np.full(alpha.shape, math.inf), RowRatios(weights)
-    low, high = _support(ratios, sigma, alpha)
-    spacing = np.minimum(0.4, 0.55 * sigma)
+        result = 0.5 * alpha * (ratios.j[-1] / sigma) ** 2
+    low, high = _support(ratios, s, alpha)
+    spacing = np.minimum(0.4, 0.55 * s)
     start = np.floor(low / spacing)
     nodes = (np.ceil(high / spacing) - start).astype(np.int64) + 1
-    few = np.flatnonzero(nodes <= _MOST_NODES)
+    few = np.flatnonzero((nodes <= _MOST_NODES) & (sigma == s))
     for part in chunks(nodes[few]) if few.size else ():
-        rows = few[part]
-        count = nodes[rows]
+        rows, count = few[part], nodes[few[part]]
         starts = np.cumsum(count) - count
-        first = start[rows] - starts
-        s, a, first, step = (np.repeat(each, count) for each in (sigma[rows], alpha[rows], first, spacing[rows]))
+        each = s[rows], alpha[rows], start[rows] - starts, spacing[rows]
+        at, a, first, step = (np.repeat(values, count) for values in each)
         x = step * (first + np.arange(count.sum()))
-        terms = log_excess(*ratios.at(x, s), a) - 0.5 * x * x
-        total = log_sum_segments(terms, starts, count) + np.log(spacing[rows] / math.sqrt(2.0 * math.pi))
+        terms = log_excess(*ratios.at(x, at), a) - 0.5 * x * x
         # Exponents of up to x² are rounded.
-        rounding = ROUNDING + 8.0 * UNIT * np.maximum(low[rows] ** 2, high[rows] ** 2)
-        result[rows] = np.logaddexp(0.0, total + np.log1p(rounding))
-    return result
+        rounding = np.log1p(ROUNDING + 8.0 * UNIT * np.maximum(low[rows] ** 2, high[rows] ** 2))
+        total = log_sum_segments(terms, starts, count) + np.log(spacing[rows] / math.sqrt(2.0 * math.pi)) + rounding
+        result[rows] = np.minimum(result[rows], np.logaddexp(0.0, total) / (alpha[rows] - 1.0))
+    return np.asarray(np.maximum(result, _validate.LEAST))
 
 
 def _support(ratios: RowRatios, sigma: Array, alpha: Array) -> tuple[Array, Array]:

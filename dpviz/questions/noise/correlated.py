@@ -53,8 +53,8 @@ def error(run: Correlated, steps: int) -> float:
     """√(mean over t ≤ T of the variance of the first t steps' noise together), times the sensitivity, at σ = 1.
 
     The noise of the first t steps is a row of A C⁻¹ Z, A the sums: Toeplitz with the running sums of C⁻¹'s column.
-    Of w bands these fall geometrically to their last value, for c_k > (1 + 1/(2w)) c_{k+1} keeps zeros of Σ c_k x^k away
-    from |x| = 1 (Eneström, Kakeya): 20w of them have it to 12 digits.
+    Of w bands these come geometrically close to their last value, for c_k > (1 + 1/(2w)) c_{k+1} keeps zeros of
+    Σ c_k x^k away from |x| = 1 (Eneström, Kakeya): after 20w of them, to 12 digits.
     """
     first = min(steps, SETTLED * run.band) if isinstance(run, BandedNoise) else steps
     squares = np.cumsum(inverse(run.column(first))) ** 2
