@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar
 
+from dpviz.mechanisms.divergences import mixture_divergence
 from dpviz.mechanisms.fixed_size import WithReplacement
 from dpviz.mechanisms.mechanism import WORDS, Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair
 from dpviz.mechanisms.pair import DominatingPair
-from dpviz.mechanisms.person_rows import PersonRows, binomial, mixture_curve, row_count
+from dpviz.mechanisms.person_rows import PersonRows, binomial, row_count
 from dpviz.mechanisms.sampled_gaussian import ReplaceOneGaussian, SampledGaussian
 
 
@@ -136,7 +138,7 @@ class _Replaced(PersonRows):
         return MixturePair(self.noise_multiplier, weights, tuple((-j, weight) for j, weight in reversed(weights)))
 
     def renyi(self) -> RenyiCurve:
-        return mixture_curve(self.pair())
+        return partial(mixture_divergence, self.pair())
 
     @property
     def total_variation(self) -> float:

@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.mechanisms.divergences import mixture_divergence
 from dpviz.mechanisms.mechanism import WORDS, Adjacency, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 from dpviz.mechanisms.row_moments import RowsCurve, row_variation
@@ -73,20 +72,13 @@ def row_count(rows: float) -> int:
     return checked
 
 
-def mixture_curve(pair: MixturePair) -> RenyiCurve:
-    """R(α) of a mixture."""
-    return lambda orders: mixture_divergence(pair, orders)
-
-
 @remembered
 def binomial(trials: int, rate: Fraction) -> Weights:
     """Binomial probabilities, rounded from 60 decimal digits."""
     drawn, whole = rate.as_integer_ratio()
     with localcontext(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX):
-        ups, downs = (
-            list(accumulate(repeat(Decimal(share) / whole, trials), mul, initial=Decimal(1)))
-            for share in (drawn, whole - drawn)
-        )
+        ups = list(accumulate(repeat(Decimal(drawn) / whole, trials), mul, initial=Decimal(1)))
+        downs = list(accumulate(repeat(Decimal(whole - drawn) / whole, trials), mul, initial=Decimal(1)))
         ways = accumulate(range(trials), lambda many, j: many * (trials - j) // (j + 1), initial=1)
         weights = [float(many * up * down) for many, up, down in zip(ways, ups, reversed(downs), strict=True)]
     return tuple((float(j), weight) for j, weight in enumerate(weights) if weight > 0.0)
