@@ -1406,4 +1406,18 @@ FAULTS = (
         'digits = value.replace(",", "")',
         "tests/questions/test_translate.py::test_what_is_missing_is_named_and_there_is_no_epsilon",
     ),
+    Fault(
+        "the Gaussian mechanism above a person's rows has the noise of one row",
+        "dpviz/mechanisms/person.py",
+        "self.base.gaussian_above / self.rows",
+        "self.base.gaussian_above",
+        "tests/mechanisms/test_person.py::test_rows_that_are_nearly_always_drawn_count_fully",
+    ),
+    Fault(
+        "of several persons the one with the fewest rows counts",
+        "dpviz/accounting/pld/grid.py",
+        "most, total = max(rows)",
+        "most, total = min(rows)",
+        "tests/mechanisms/test_person.py::test_rows_that_are_nearly_always_drawn_count_fully",
+    ),
 )

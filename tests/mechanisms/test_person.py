@@ -9,7 +9,7 @@ from scipy.stats import binom, hypergeom, norm
 
 import dpviz
 from dpviz.accounting.attack.best_accuracy import best_accuracy
-from dpviz.accounting.pld.bounds import IN_TURN, tight_delta, tight_epsilon
+from dpviz.accounting.pld.bounds import IN_TURN, tight_delta, tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.persons import group_curve
 from dpviz.mechanisms import (
     MECHANISMS,
@@ -164,3 +164,13 @@ def test_it_is_what_it_is_where_nothing_is_gained() -> None:
 def test_bad_rows(step: Mechanism, rows: int, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         of_person(step, rows)
+
+
+def test_rows_that_are_nearly_always_drawn_count_fully() -> None:
+    """3 rows of 10 in batches of 9, all v or all −v: of any two data sets' outputs, the upper end holds."""
+    step = FixedSize(2.0, 10, 9)
+    z = np.linspace(-25.0, 25.0, 20_001)
+    with_v = 0.3 * norm.pdf(z, 2.0, 2.0) + 0.7 * norm.pdf(z, 3.0, 2.0)
+    for others in ([], [(of_person(FixedSize(1e3, 10, 9), 2), 1)]):  # a person with fewer rows elsewhere
+        epsilon = float(tight_epsilon_of_events([(of_person(step, 3), 1), *others], 1e-3).upper)
+        assert np.maximum(with_v - math.exp(epsilon) * with_v[::-1], 0.0).sum() * (z[1] - z[0]) <= 1e-3
