@@ -234,7 +234,8 @@ def tight_tail(answer: Answer[Facts]) -> Band:
     lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
     here = x == answer.given["epsilon"]
     upper[here] = settled(upper[here], np.asarray(tail_soon(answer).upper))
-    return Band(Tight.name, x, np.maximum(lower, LEAST_DELTA / 10.0), np.maximum(upper, LEAST_DELTA / 10.0))
+    ends = (np.maximum(end, LEAST_DELTA / 10.0) for end in (lower, upper))
+    return Band(Tight().label, x, *ends, key=Tight.name)
 
 
 def tail_soon(answer: Answer[Facts]) -> Band:
@@ -243,7 +244,8 @@ def tail_soon(answer: Answer[Facts]) -> Band:
     if most > least:
         mechanism = SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
         most = min(most, quick_delta(mechanism, answer.given["steps"], answer.given["epsilon"], least))
-    return Band(Tight.name, np.array([answer.given["epsilon"]]), ZERO, np.array([max(most, least)]))
+    at, upper = np.array([answer.given["epsilon"]]), np.array([max(most, least)])
+    return Band(Tight().label, at, ZERO, upper, key=Tight.name)
 
 
 def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:
