@@ -44,17 +44,6 @@ def test_measures_and_draws_both_questions(page: Page) -> None:
     assert bottom(main_area(page).locator(".js-plotly-plot")) < 800
 
 
-def test_nothing_moves_when_a_measurement_ends(page: Page) -> None:
-    open_page(page, "leakage", **SMALL, lkview="attack")
-    before = box(main_area(page).locator(".dpviz-chart"))
-    page.goto(page.url.replace("lksteps=100", "lksteps=101"))
-    expect(main_area(page).get_by_role("button", name="Stop")).to_be_visible()
-    expect(main_area(page).locator(".dpviz-chart")).to_be_visible()
-    assert box(main_area(page).locator(".dpviz-chart")) == before
-    wait_idle(page)
-    assert box(main_area(page).locator(".dpviz-chart")) == before
-
-
 def test_a_drag_shows_what_was_measured_before_and_says_what_was_not(page: Page) -> None:
     open_page(page, "leakage", **SMALL)
     waits = main_area(page).locator(".dpviz-why")
