@@ -234,8 +234,8 @@ def tight_tail(answer: Answer[Facts]) -> Band:
     lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
     here = x == answer.given["epsilon"]
     upper[here] = settled(upper[here], np.asarray(tail_soon(answer).upper))
-    ends = (np.maximum(end, LEAST_DELTA / 10.0) for end in (lower, upper))
-    return Band(Tight().label, x, *ends, key=Tight.name)
+    lower, upper = (np.maximum(end, LEAST_DELTA / 10.0) for end in (lower, upper))
+    return Band(Tight().label, x, lower, upper, key=Tight.name)
 
 
 def tail_soon(answer: Answer[Facts]) -> Band:
