@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 from dpviz import _validate
 from dpviz._remember import remembered
@@ -29,7 +29,7 @@ from dpviz._version import __version__
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.trade_off import gaussian_mu
 from dpviz.accounting.claims import rounded_down, rounded_up
-from dpviz.accounting.methods import one_mechanism
+from dpviz.accounting.methods import Step, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
@@ -185,9 +185,6 @@ class Guarantee:
 
 def guarantee(
     *,
-    mechanism: Mechanism | None = None,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
     steps: int,
     delta: float,
     size: int | None = None,
@@ -197,13 +194,11 @@ def guarantee(
     answers: Mapping[str, str] = {},
     statements: Mapping[str, Mapping[str, str]] = {},
     losses: Losses | None = None,
+    **one: Unpack[Step],
 ) -> Guarantee:
     """The guarantee card of a plan.
 
     Args:
-        mechanism: one step, or σ and q in its place.
-        noise_multiplier: σ > 0 of a step, noise standard deviation ÷ sensitivity.
-        sample_rate: q in [0, 1].
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
         size: N, how many units there are; None where it is not known.
@@ -213,8 +208,10 @@ def guarantee(
         answers: pitfall → "yes", "no" or "not known", of those that do not follow from the other arguments.
         statements: further entries of the registry, by group and name.
         losses: its numbers, where `losses_of` gave them before.
+        **one: mechanism, one step; or in its place noise_multiplier, σ > 0, noise standard deviation ÷ sensitivity, and
+            sample_rate, q in [0, 1].
     """
-    step, count = one_mechanism(noise_multiplier, sample_rate, mechanism), _validate.whole(0, steps=steps)
+    step, count = one_mechanism(**one), _validate.whole(0, steps=steps)
     own = getattr(step, "size", size)
     if size not in (None, own):
         raise ValueError(f"Expected size={size} to be the mechanism's own, {own:g}. Leave it out.")

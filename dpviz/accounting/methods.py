@@ -77,12 +77,16 @@ class Options(TypedDict, total=False):
     variant: Literal["paper", "authors", "powers"]
 
 
-class OneStep(Options, total=False):
-    """The step in numbers, or a mechanism."""
+class Step(TypedDict, total=False):
+    """One step in numbers, or a mechanism: see `one_mechanism`."""
 
     noise_multiplier: float | None
     sample_rate: float | None
     mechanism: Mechanism | None
+
+
+class OneStep(Options, Step):
+    """The same with options."""
 
 
 class ManySteps(Options, total=False):
@@ -174,7 +178,9 @@ def _check_step(noise_multiplier: object, sample_rate: object, mechanism: Mechan
             raise ValueError(f"Expected {name}=None to be a number. Give σ and q, or a mechanism.")
 
 
-def one_mechanism(noise_multiplier: Any, sample_rate: Any, mechanism: Mechanism | None) -> Mechanism:
+def one_mechanism(
+    noise_multiplier: Any = None, sample_rate: Any = None, mechanism: Mechanism | None = None
+) -> Mechanism:
     """`mechanism`, or the sampled Gaussian one with this noise and rate; ValueError for both and for neither."""
     _check_step(noise_multiplier, sample_rate, mechanism)
     return mechanism or SampledGaussian(noise_multiplier, sample_rate)

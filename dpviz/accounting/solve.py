@@ -27,9 +27,11 @@ formally a guarantee, and none that anyone should want.
 """
 
 import math
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -177,11 +179,9 @@ def solve(
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
         chosen_options = f" with {', '.join(f'{key}={value!r}' for key, value in options.items())}" if options else ""
-        raise NoAnswer(
-            f"Expected an upper bound to solve for {for_} with: method {method!r}{chosen_options} is "
-            f"{'a lower bound' if chosen.kind is Kind.LOWER else 'an approximation'}. {chosen.kind_reason}",
-            chosen.kind_reason,
-        )
+        kind = "a lower bound" if chosen.kind is Kind.LOWER else "an approximation"
+        of = {"unknown": for_, "method": method, "options": chosen_options, "kind": kind, "reason": chosen.kind_reason}
+        raise no_answer("no_upper_bound", **of)
     chosen.check(mechanism)
     if risk:
         return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
@@ -213,6 +213,14 @@ class NoAnswer(ValueError):
     def __init__(self, message: str, why: str = "") -> None:
         super().__init__(message)
         self.why = why
+
+
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def no_answer(key: str, **values: Any) -> NoAnswer:
+    """The error of this key of solve.toml, with its values."""
+    return NoAnswer(*(_TEXTS[key].get(part, "").format(**values) for part in ("message", "why")))
 
 
 @dataclass
@@ -274,21 +282,14 @@ class _Problem:
         none = np.zeros(orders.size)
         floor = max(float(epsilon_per_order(none, orders, np.asarray(delta), self.method.conversion).min()), 0.0)
         if floor > 0.0 and self.target <= floor:
-            raise NoAnswer(
-                f"Expected target_epsilon={self.target:.12g} > {floor:.6g}, the smallest ε of method "
-                f"{self.method.name!r} with orders up to {orders[-1]:.6g} at delta={delta:.12g}, even without any step "
-                "(about ln(1/δ)/(α_max − 1)): raise target_epsilon or delta, or use larger orders.",
-                f"orders up to α = {orders[-1]:.4g} give at least ε = {floor:.3g} at this δ, even for no step at all",
-            )
+            of = {"target": self.target, "method": self.method.name, "order": orders[-1], "delta": delta}
+            raise no_answer("floor", floor=floor, **of)
 
-    def no_answer(self, words: str, name: str, value: float) -> NoAnswer:
+    def unreachable(self, words: str, name: str, value: float) -> NoAnswer:
         reason = self.bound(name, value).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
-        return NoAnswer(
-            f"Expected {self.wanted}={self.target:.12g} to be reachable by method {self.method.name!r}: "
-            f"no value of {words} suffices at {given}. {reason or f'Raise {self.wanted}.'}",
-            reason,
-        )
+        of = {"wanted": self.wanted, "target": self.target, "method": self.method.name, "unknown": words}
+        return no_answer("unreachable", given=given, reason=reason, way_out=reason or f"Raise {self.wanted}.", **of)
 
     def start(self, name: str) -> float | None:
         """For an accountant that takes its time (tight), the Rényi accountant's answer."""
@@ -324,7 +325,7 @@ class _Problem:
         gap, fits = partial(self.gap, name), partial(self.fits, name)
         answer = search(gap, fits, self.start(name) or start, self.tolerance)
         if answer is None:
-            raise self.no_answer(name, name, beyond)
+            raise self.unreachable(name, name, beyond)
         return answer
 
     def _sample_rate(self) -> float:
@@ -357,7 +358,7 @@ class _Problem:
         """max over α of (ε − tail(α))/R(α): the answer, but for rounding."""
         per_step = method.divergence(self.mechanism)
         if np.isnan(per_step).all():
-            raise self.no_answer("steps", "steps", 1.0)
+            raise self.unreachable("steps", "steps", 1.0)
         delta = np.asarray(self.known["delta"])
         tail = epsilon_per_order(np.zeros(method.orders.size), method.orders, delta, method.conversion)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -375,7 +376,7 @@ class _Problem:
             if ends is not None:
                 delta = math.exp(boundary(lambda x: self.gap("delta", math.exp(x)), *ends, self.tolerance))
         if not delta < 1.0:  # NaN too
-            raise self.no_answer("delta below 1", "delta", 0.5)
+            raise self.unreachable("delta below 1", "delta", 0.5)
         for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
             larger = delta * (1.0 + 1e-4 * 2.0**k)
             if larger >= 1.0 or not isinstance(self.method, Tight) or self.fits("delta", delta):
@@ -587,8 +588,5 @@ def chance_of_being_drawn(sample_rate: float, steps: float) -> float:
 
 def no_noise_needed(delta: float, sample_rate: float, steps: float) -> str:
     """What to tell someone who asks for a private run where `solve` answers that no noise is needed."""
-    return (
-        f"Expected delta={delta:.12g} < {chance_of_being_drawn(sample_rate, steps):.3g} = 1 − (1 − q)^T, the chance "
-        f"that an example is drawn in {steps:.0f} steps at q = {sample_rate:.4g}: no noise is needed at this δ, and "
-        "the drawn examples have no guarantee. Lower delta, or set the noise by hand."
-    )
+    drawn = chance_of_being_drawn(sample_rate, steps)
+    return str(no_answer("no_noise_needed", delta=delta, drawn=drawn, steps=steps, rate=sample_rate))

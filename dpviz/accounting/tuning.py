@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import curve_at
-from dpviz.accounting.methods import one_mechanism
+from dpviz.accounting.methods import Step, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
@@ -48,21 +48,17 @@ def tuned_epsilon(
 def tuned_epsilon(*, mechanism: Mechanism, steps: int, delta: float, **search: Unpack[Search]) -> float: ...
 def tuned_epsilon(
     *,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
     steps: int,
     delta: float,
     runs: float = 40.0,
     law: str = "geometric",
     shape: float = 0.5,
-    mechanism: Mechanism | None = None,
     method: str = "tight",
+    **step: Unpack[Step],
 ) -> float:
     """ε at δ of the best of K runs; an upper bound.
 
     Args:
-        noise_multiplier: σ > 0 of a step, noise standard deviation ÷ sensitivity.
-        sample_rate: q in [0, 1].
         steps: T of each run, whole, ≥ 0.
         delta: δ in (0, 1), of the whole search.
         runs: E[K] ≥ 1. At 1 nothing is tuned, unless by the Poisson law: ε is that of one run.
@@ -70,13 +66,14 @@ def tuned_epsilon(
             released).
         shape: η of the negative binomial law, −0.5 to 100; at 1 it is the geometric one. The smaller it is, the less
             a search costs, and the further K spreads.
-        mechanism: one step, in place of σ and q.
         method: "tight", the least of all bounds, or "renyi", those of Rényi divergences alone.
+        **step: noise_multiplier, σ > 0 of a step, noise standard deviation ÷ sensitivity, and sample_rate, q in [0, 1];
+            or mechanism, one step, in their place.
 
     Raises:
         ValueError: for a bad argument, and for a mechanism without what the method needs.
     """
-    step = one_mechanism(noise_multiplier, sample_rate, mechanism)
+    mechanism = one_mechanism(**step)
     count, target = _validate.whole(0, steps=steps), _validate.number(delta=delta)
     mean = _validate.number(runs=runs)
     if mean < 1.0:
@@ -86,26 +83,28 @@ def tuned_epsilon(
     if not -0.5 <= eta <= 100.0:
         raise ValueError(f"Expected shape={eta:.12g} in [-0.5, 100], η of the negative binomial law.")
     provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
-    usable = [each for each in provers if not each.supports(step)]
+    usable = [each for each in provers if not each.supports(mechanism)]
     if usable and law == "poisson" and usable[0] != Renyi():
         raise ValueError(
-            f"The Poisson law of a search needs the Rényi divergence of a step, which is not known here ({step.text}). "
-            "Choose another law: geometric or negative binomial."
+            "The Poisson law of a search needs the Rényi divergence of a step, which is not known here "
+            f"({mechanism.text}). Choose another law: geometric or negative binomial."
         )
     if not usable:
-        why = provers[-1].supports(step)
-        raise ValueError(f"Expected a mechanism whose tuning with law={law!r} has a bound, found {step.text}: {why}")
-    if count == 0 or not step.releases:
+        why = provers[-1].supports(mechanism)
+        raise ValueError(
+            f"Expected a mechanism whose tuning with law={law!r} has a bound, found {mechanism.text}: {why}"
+        )
+    if count == 0 or not mechanism.releases:
         return 0.0
     if mean == 1.0 and law != "poisson":
-        return min(float(each.epsilon_of(step, steps=count, delta=target).epsilon) for each in usable)
+        return min(float(each.epsilon_of(mechanism, steps=count, delta=target).epsilon) for each in usable)
     whole_curve = Tight() in usable
     odds = _log_odds(eta, mean) if law != "poisson" else math.nan
-    bounds = [_of_profile(step, count, target, mean, eta, odds)] if whole_curve and law != "poisson" else []
+    bounds = [_of_profile(mechanism, count, target, mean, eta, odds)] if whole_curve and law != "poisson" else []
     if Renyi() in usable:
-        orders, total = Renyi().orders, count * Renyi().divergence(step)
+        orders, total = Renyi().orders, count * Renyi().divergence(mechanism)
         if law == "poisson":
-            more = _poisson(step, count, orders, mean, whole_curve)
+            more = _poisson(mechanism, count, orders, mean, whole_curve)
         else:  # (1 + η)((1 − 1/λ̂) ε̂(λ̂) + ln(1/γ)/λ̂) at the best λ̂ (Papernot, Steinke 2022, Theorem 2)
             more = (1.0 + eta) * np.nanmin((1.0 - 1.0 / orders) * total + np.logaddexp(0.0, odds) / orders)
         tuned = total + more + math.log(mean) / (orders - 1.0)

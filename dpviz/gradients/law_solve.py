@@ -16,12 +16,12 @@ from dpviz.accounting.solve import (
     TOLERANCE,
     Fits,
     Gap,
-    NoAnswer,
     boundary,
     bracket,
     chance_of_being_drawn,
     largest_share,
     last_whole,
+    no_answer,
     nudged,
     size_of_gap,
     smallest,
@@ -72,11 +72,7 @@ def solve_law(
 
     floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
     if unknown != "delta_mu" and target < floor and known.get("sample_rate", 1.0) > 0.0:
-        raise NoAnswer(
-            f"Expected target_epsilon={target:.12g} > {floor:.6g}, the ε of the largest order even without any step: "
-            "raise target_epsilon or delta_mu, or take Definition 2.",
-            f"the largest order gives at least ε_μ = {floor:.3g} at this δ_μ, even for no step at all",
-        )
+        raise no_answer("law_floor", target=target, floor=floor)
 
     def gap(value: float) -> float:
         return size_of_gap(float(bound(value).upper), target)
@@ -100,9 +96,7 @@ def solve_law(
     else:
         answer = _least_delta(gap, fits, start)
     if answer is None:
-        raise NoAnswer(
-            f"Expected target_epsilon={target:.12g} to be reachable: no value of {unknown} suffices. Raise it."
-        )
+        raise no_answer("law_unreachable", target=target, unknown=unknown)
     return answer
 
 

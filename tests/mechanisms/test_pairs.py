@@ -21,11 +21,14 @@ from dpviz.accounting.pld.grid import single_step_epsilon
 from dpviz.accounting.pld.privacy_loss import discretise
 from dpviz.mechanisms import (
     Adjacency,
+    FixedSize,
     Laplace,
     Mechanism,
     PersonRows,
+    RandomAllocation,
     ReplaceOneGaussian,
     SampledGaussian,
+    TruncatedPoisson,
     WithReplacement,
     merge_events,
 )
@@ -395,3 +398,22 @@ def test_all_rows_always_are_one_gaussian() -> None:
     assert PersonRows(2.0, 1.0, 4).total_variation == pytest.approx(SampledGaussian(0.5).total_variation, rel=1e-9)
     known = dpviz.epsilon("tight", mechanism=SampledGaussian(0.5), steps=3, delta=1e-5)
     assert dpviz.epsilon("tight", mechanism=PersonRows(2.0, 1.0, 4), steps=3, delta=1e-5) == known
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomAllocation(1.1, 10), TruncatedPoisson(1.1, 0.1, 100, 12), FixedSize(1.1, 100, 10), Laplace(1.0, 0.1),
+        ReplaceOneGaussian(2.0, 0.1), PersonRows(2.0, 0.1, 3),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("loss", [-0.03, 0.01, 0.2])
+def test_a_split_tells_the_loss_of_either_side(mechanism: Mechanism, loss: float) -> None:
+    pair = privacy_loss.pair_of(mechanism)
+    split, z = pair.split(loss), float(pair.output(loss))
+    (q_below, p_below), (q_above, p_above) = pair.below(z), pair.above(z)
+    assert split.left < loss < split.right
+    assert split.left == pytest.approx(math.log(p_below / q_below), abs=1e-9)
+    assert split.right == pytest.approx(math.log(p_above / q_above), abs=1e-9)
+    assert split.below == pytest.approx(q_below, rel=1e-9)

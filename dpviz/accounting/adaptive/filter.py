@@ -61,6 +61,7 @@ follows from people's own data, and is no part of what is promised.
 
 import math
 from collections.abc import Sequence
+from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -303,31 +304,26 @@ class IndividualFilter:
         return passed
 
 
-def individual_steps(
-    norms: ArrayLike,
-    *,
-    noise_std: float,
-    largest_norm: float,
-    target_epsilon: float,
-    delta: float,
-    sample_rate: float = 1.0,
-) -> Array:
+class Budget(TypedDict):
+    """The arguments of `IndividualFilter`."""
+
+    noise_std: float
+    largest_norm: float
+    target_epsilon: float
+    delta: float
+    sample_rate: NotRequired[float]
+
+
+def individual_steps(norms: ArrayLike, **budget: Unpack[Budget]) -> Array:
     """How many equal steps people may take part in whose gradients always have these norms; inf where they are 0.
 
     Args:
         norms: norms of clipped gradients, at most largest_norm, of any shape.
-        noise_std, largest_norm, target_epsilon, delta, sample_rate: as in `IndividualFilter`.
+        **budget: noise_std, largest_norm, target_epsilon, delta, sample_rate: as in `IndividualFilter`.
     """
-    budget = IndividualFilter(
-        people=1,
-        noise_std=noise_std,
-        largest_norm=largest_norm,
-        target_epsilon=target_epsilon,
-        delta=delta,
-        sample_rate=sample_rate,
-    )
-    cost = budget.divergence(norms)
+    person = IndividualFilter(people=1, **budget)
+    cost, most = person.divergence(norms), max(person.budget, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = np.where(cost > 0.0, np.floor(max(budget.budget, 0.0) / cost), np.inf)
-        over = count * cost > max(budget.budget, 0.0)  # the quotient was rounded
+        count = np.where(cost > 0.0, np.floor(most / cost), np.inf)
+        over = count * cost > most  # the quotient was rounded
     return np.where(np.isfinite(count) & over, count - 1.0, count)

@@ -17,12 +17,12 @@ with probability (1 + δ(0))/2.
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from dpviz import _validate
-from dpviz.accounting.methods import one_mechanism
+from dpviz.accounting.methods import Step, one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import (
@@ -62,14 +62,7 @@ class Accuracy(NamedTuple):
     upper: float
 
 
-def best_accuracy(
-    *,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
-    steps: int,
-    prior: float = 0.5,
-    mechanism: Mechanism | None = None,
-) -> Accuracy:
+def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[Step]) -> Accuracy:
     """Lower and upper bound on how often the best guess whether one example took part is right.
 
     Where one example is replaced, of the guess which of the two it was.
@@ -79,13 +72,12 @@ def best_accuracy(
     every step that the example joins gives it away.
 
     Args:
-        noise_multiplier: σ > 0.
-        sample_rate: q in [0, 1].
         steps: T, whole, ≥ 0.
         prior: π in (0, 1), the probability with which the example takes part.
-        mechanism: Laplace(scale=…), ReplaceOneGaussian(noise_multiplier=…), …, in place of σ and q.
+        **step: noise_multiplier, σ > 0, and sample_rate, q in [0, 1]; or in their place mechanism: Laplace(scale=…),
+            ReplaceOneGaussian(noise_multiplier=…), …
     """
-    mechanism = one_mechanism(noise_multiplier, sample_rate, mechanism)
+    mechanism = one_mechanism(**step)
     count = float(_validate.whole(0, steps=steps))
     p = _validate.number(prior=prior)
     sure, rest = max(p, 1.0 - p), min(p, 1.0 - p)

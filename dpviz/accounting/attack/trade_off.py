@@ -17,7 +17,7 @@ known at some ε only, and from above, never says too little. The grid that show
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from scipy.special import expit, log_ndtr, logit
@@ -27,7 +27,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.membership import roc_bound
-from dpviz.accounting.methods import one_mechanism
+from dpviz.accounting.methods import Step, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, in_turn, too_large, without_grid
@@ -261,33 +261,19 @@ class GaussianDP(Risk):
 RISKS: tuple[type[Any], ...] = (Advantage, Detection, Belief, Reconstruction, GaussianDP)
 
 
-def best_advantage(
-    *,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
-    steps: int,
-    mechanism: Mechanism | None = None,
-) -> float:
+def best_advantage(*, steps: int, **step: Unpack[Step]) -> float:
     """The largest TPR − FPR of any attack on membership, from above; arguments as for `best_accuracy`."""
-    return Advantage().of(_checked(noise_multiplier, sample_rate, mechanism), _validate.whole(0, steps=steps))
+    return Advantage().of(_checked(step), _validate.whole(0, steps=steps))
 
 
-def best_tpr(
-    *,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
-    steps: int,
-    fpr: float,
-    mechanism: Mechanism | None = None,
-) -> float:
+def best_tpr(*, steps: int, fpr: float, **step: Unpack[Step]) -> float:
     """The largest true positive rate of any attack on membership at one false positive rate, from above.
 
     Args:
-        noise_multiplier, sample_rate, steps, mechanism: as for `best_accuracy`.
+        steps, step: as for `best_accuracy`.
         fpr: in (0, 1). With an attacker's chance to reconstruct a record unseen in its place, the chance afterwards.
     """
-    step = _checked(noise_multiplier, sample_rate, mechanism)
-    return Detection(_validate.number(fpr=fpr)).of(step, _validate.whole(0, steps=steps))
+    return Detection(_validate.number(fpr=fpr)).of(_checked(step), _validate.whole(0, steps=steps))
 
 
 class GaussianMu(NamedTuple):
@@ -303,14 +289,7 @@ class GaussianMu(NamedTuple):
     regret: float
 
 
-def gaussian_mu(
-    *,
-    noise_multiplier: float | None = None,
-    sample_rate: float | None = None,
-    steps: int,
-    mechanism: Mechanism | None = None,
-    delta: float = 1e-5,
-) -> GaussianMu:
+def gaussian_mu(*, steps: int, delta: float = 1e-5, **step: Unpack[Step]) -> GaussianMu:
     """The least μ whose curve has every (ε, δ(ε)) of the mechanism with δ(ε) > `delta`, from the whole privacy curve.
 
     So no attack has a TPR above Φ(Φ⁻¹(FPR) + μ) + `delta` (Dong, Roth, Su 2022, Corollary 2.13 and Proposition 2.13).
@@ -319,17 +298,16 @@ def gaussian_mu(
     a shift by Δ adds (1 + e^ε)Δ to each δ (regret: Gomez et al. 2025).
 
     Args:
-        noise_multiplier, sample_rate, steps, mechanism: as for `best_accuracy`.
+        steps, step: as for `best_accuracy`.
         delta: down to which δ are compared, in (0, 1).
     """
-    step = _checked(noise_multiplier, sample_rate, mechanism)
-    return _mu_of(step, _validate.whole(0, steps=steps), _validate.number(delta=delta))
+    return _mu_of(_checked(step), _validate.whole(0, steps=steps), _validate.number(delta=delta))
 
 
-def _checked(noise_multiplier: Any, sample_rate: Any, mechanism: Mechanism | None) -> Mechanism:
-    step = one_mechanism(noise_multiplier, sample_rate, mechanism)
-    Tight().check(step)
-    return step
+def _checked(step: Step) -> Mechanism:
+    mechanism = one_mechanism(**step)
+    Tight().check(mechanism)
+    return mechanism
 
 
 def _mu_of(mechanism: Mechanism, steps: int, slack: float) -> GaussianMu:

@@ -22,9 +22,9 @@ from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import (
     LARGEST_STEPS,
     TOLERANCE,
-    NoAnswer,
     largest_share,
     last_whole,
+    no_answer,
     nudged,
     size_of_gap,
     smallest,
@@ -154,19 +154,7 @@ class _BayesianProblem:
         at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
         floor = float(bayesian_bound(self.distances, orders=self.orders[-1:], **at, **self.fixed).floor)
         if self.target < floor * (1 + 1e-12):
-            raise NoAnswer(
-                f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, the smallest ε of "
-                f"orders up to λ = {self.orders[-1]:.0f}, even without any step: raise target_epsilon or delta_mu, or "
-                "use larger orders.",
-                f"orders up to λ = {self.orders[-1]:.0f} give at least ε_μ = {floor:.3g} at this δ_μ, even for no step "
-                "at all",
-            )
-
-    def no_answer(self, words: str) -> NoAnswer:
-        return NoAnswer(
-            f"Expected target_epsilon={self.target:.12g} to be reachable by Bayesian DP: no value of {words} suffices. "
-            "Raise target_epsilon, add noise, or clip."
-        )
+            raise no_answer("bayesian_floor", target=self.target, floor=floor, order=self.orders[-1])
 
     @property
     def free(self) -> bool:
@@ -185,7 +173,7 @@ class _BayesianProblem:
         gap, fits = partial(self.gap, name), partial(self.fits, name)
         answer = search(gap, fits, self.start(name) or start, self.tolerance)
         if answer is None:
-            raise self.no_answer(name)
+            raise no_answer("bayesian_unreachable", target=self.target, unknown=name)
         return answer
 
     def steps(self) -> float:
@@ -210,7 +198,7 @@ class _BayesianProblem:
         least = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
         least = max(least, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
         if least >= 1.0:
-            raise self.no_answer("delta_mu below 1")
+            raise no_answer("bayesian_unreachable", target=self.target, unknown="delta_mu below 1")
         return nudged(least, 1.0, lambda value: value >= 1.0 or self.fits("delta_mu", value))
 
 

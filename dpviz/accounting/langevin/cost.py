@@ -121,45 +121,32 @@ class Sampler(TypedDict):
 def langevin_noise_multiplier(step_sizes: float, **sampler: Unpack[Sampler]) -> float: ...
 @overload
 def langevin_noise_multiplier(step_sizes: ArrayLike, **sampler: Unpack[Sampler]) -> float | Array: ...
-def langevin_noise_multiplier(
-    step_sizes: ArrayLike,
-    *,
-    n: float,
-    batch_size: float,
-    clip: float,
-    friction: float | None = None,
-    adjacency: str = "add_remove",
-) -> float | Array:
+def langevin_noise_multiplier(step_sizes: ArrayLike, **sampler: Unpack[Sampler]) -> float | Array:
     """σ_t = τ/(L √(η_t N)) of SGLD, or τ √(2β/(η_t N))/L of SGHMC with `friction` β; arguments as in `Langevin`.
 
     >>> round(langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4), 2)
     0.79
     """
-    noise = Langevin(n, batch_size, clip, friction, adjacency).noise_multiplier(step_sizes)
+    noise = Langevin(**sampler).noise_multiplier(step_sizes)
     return float(noise) if noise.ndim == 0 else noise
 
 
 def langevin_epsilon(
     step_sizes: StepSizes,
     *,
-    n: float,
-    batch_size: float,
-    clip: float,
     delta: float,
     method: str = Renyi.name,
     conversion: str = "improved",
     steps: int | None = None,
-    friction: float | None = None,
-    adjacency: str = "add_remove",
     orders: Sequence[float] | None = None,
     groups: int = GROUPS,
     marks: ArrayLike | None = None,
+    **sampler: Unpack[Sampler],
 ) -> float | Array:
     """ε at `delta` of all steps together, or of those up to each mark, never too small.
 
     Args:
         step_sizes: a `PowerSchedule`, a list of step sizes (at most 10^7), or a function of t = 1, 2, …, `steps`.
-        n, batch_size, clip, friction, adjacency: see `Langevin`.
         delta: δ in (0, 1).
         method: "renyi", whose divergences are composed cell by cell (`varying_noise`), or "tight", the upper end of
             the numerically tight interval, which takes seconds for hundreds of different steps.
@@ -168,11 +155,12 @@ def langevin_epsilon(
         orders: Rényi orders > 1 instead of the default ones.
         groups: for "tight": step sizes are gathered in so many groups, each taken at its largest: an upper bound.
         marks: increasing step counts; with them the answer of "renyi" is an array, ε after so many steps.
+        **sampler: n, batch_size, clip, friction, adjacency: see `Langevin`.
 
     Raises:
         ValueError: for arguments out of range, a batch larger than the data among them.
     """
-    setting = Langevin(n, batch_size, clip, friction, adjacency)
+    setting = Langevin(**sampler)
     schedule = checked(step_sizes, steps)
     target = _validate.number(delta=delta)
     if _validate.choice("method", method, METHODS) == Tight.name:

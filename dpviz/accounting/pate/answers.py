@@ -47,7 +47,7 @@ hold, what holds for all votes is the answer.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, overload
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
@@ -228,12 +228,17 @@ class Threshold:
         return np.minimum(largest_cost, answer + orders / (2.0 * self.noise_std**2))
 
 
-class Ensemble(TypedDict, total=False):
-    """How an ensemble answers: see `pate_epsilon`."""
+class Noise(TypedDict, total=False):
+    """The noise of an ensemble's answers: see `pate_epsilon`."""
 
     noise_std: float | None
     noise_scale: float | None
     threshold_std: float | None
+
+
+class Ensemble(Noise, total=False):
+    """The same with the method."""
+
     method: Method
 
 
@@ -245,10 +250,8 @@ def pate_epsilon(
     queries: ArrayLike,
     *,
     delta: ArrayLike,
-    noise_std: float | None = None,
-    noise_scale: float | None = None,
-    threshold_std: float | None = None,
     method: str = Renyi.name,
+    **noise: Unpack[Noise],
 ) -> float | Array:
     """ε of so many queries, whatever the teachers vote: this may be published.
 
@@ -258,15 +261,13 @@ def pate_epsilon(
     Args:
         queries: how many are put to the ensemble, whole, ≥ 0; broadcasts with δ.
         delta: δ in (0, 1).
-        noise_std: σ of GNMax, in votes; or
-        noise_scale: b of LNMax, in votes.
-        threshold_std: σ₁ of Confident-GNMax; None where every query is answered.
         method: "renyi" or "tight".
+        **noise: noise_std, σ of GNMax, in votes; or noise_scale, b of LNMax, in votes; and threshold_std, σ₁ of
+            Confident-GNMax, None where every query is answered.
     """
     _validate.choice("method", method, METHODS)
-    noisy = _noisy_max(noise_std, noise_scale, threshold_std is not None)
-    mechanism, times = noisy.event
-    if threshold_std is not None:
+    mechanism, times = _noisy_max(**noise).event
+    if (threshold_std := noise.get("threshold_std")) is not None:
         check = _validate.number(threshold_std=threshold_std)
         assert isinstance(mechanism, SampledGaussian)
         # Two Gaussian releases of one query are one with the sum of their 1/σ².
@@ -280,18 +281,16 @@ def pate_divergence_at(
     votes: ArrayLike,
     orders: ArrayLike,
     *,
-    noise_std: float | None = None,
-    noise_scale: float | None = None,
     threshold: float | None = None,
-    threshold_std: float | None = None,
     one_sided: bool = False,
+    **noise: Unpack[Noise],
 ) -> Array:
     """R(α) of each query at these votes, (queries, orders); arguments as in `pate_epsilon_at`."""
     counts, tried = checked_votes(votes), _validate.orders(orders)
+    threshold_std = noise.get("threshold_std")
     if (threshold is None) != (threshold_std is None):
         raise ValueError(f"Expected both threshold={threshold!r} and threshold_std={threshold_std!r}, or neither.")
-    noisy = _noisy_max(noise_std, noise_scale, threshold is not None)
-    each = noisy.divergence_at(counts, tried, one_sided=one_sided)
+    each = _noisy_max(**noise).divergence_at(counts, tried, one_sided=one_sided)
     if threshold is None or threshold_std is None:
         return each
     return Threshold(threshold, threshold_std).divergence_at(counts.max(axis=1), each, tried, one_sided=one_sided)
@@ -301,24 +300,21 @@ def pate_epsilon_at(
     votes: ArrayLike,
     *,
     delta: float,
-    noise_std: float | None = None,
-    noise_scale: float | None = None,
     threshold: float | None = None,
-    threshold_std: float | None = None,
     one_sided: bool = False,
     orders: ArrayLike = DEFAULT_ORDERS,
+    **noise: Unpack[Noise],
 ) -> Array:
     """ε at these votes after each query, (queries,): private itself, and not to be published as it is.
 
     Args:
         votes: how many teachers voted for each class, (queries, classes), whole, ≥ 0, of one total.
         delta: δ in (0, 1).
-        noise_std, noise_scale, threshold_std: as in `pate_epsilon`.
         threshold: T of Confident-GNMax, in votes.
         one_sided: as the papers have it, from these votes to a neighbour's and not back; both by default.
         orders: which are tried; any give a bound.
+        **noise: noise_std, noise_scale, threshold_std: as in `pate_epsilon`.
     """
-    noise: dict[str, Any] = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
     tried = _validate.orders(orders)
     each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
     bound = to_bound(np.cumsum(each, axis=0), tried, _validate.number(delta=delta), "improved")
@@ -342,12 +338,14 @@ def checked_votes(votes: ArrayLike) -> Array:
     return counts
 
 
-def _noisy_max(noise_std: float | None, noise_scale: float | None, checks: bool) -> NoisyMax:
+def _noisy_max(
+    noise_std: float | None = None, noise_scale: float | None = None, threshold_std: float | None = None
+) -> NoisyMax:
     if (noise_std is None) == (noise_scale is None):
         raise ValueError(f"Expected one of noise_std={noise_std!r} (GNMax) and noise_scale={noise_scale!r} (LNMax).")
     if noise_std is not None:
         return GaussianNoisyMax(noise_std)
-    if checks:
+    if threshold_std is not None:
         raise ValueError("Expected no threshold with noise_scale: the threshold belongs to GNMax; give noise_std.")
     assert noise_scale is not None
     return LaplaceNoisyMax(noise_scale)
