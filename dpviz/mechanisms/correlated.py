@@ -73,10 +73,6 @@ class Correlated(Mechanism):
     def renyi(self) -> RenyiCurve | None:
         return SampledGaussian(self.as_gaussian).renyi()
 
-    @property
-    def total_variation(self) -> float:
-        return SampledGaussian(self.as_gaussian).total_variation
-
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedNoise(Correlated):

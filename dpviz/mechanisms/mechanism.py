@@ -21,6 +21,7 @@ Equal steps together: a mechanism and how many times it ran.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -189,8 +190,11 @@ class Mechanism:
 
     @property
     def total_variation(self) -> float:
-        """An upper bound on δ(0) of one step."""
-        return 1.0
+        """An upper bound on δ(0) of one step, but for rounding: its pair's, 1 where none is known."""
+        if not self.releases:
+            return 0.0
+        pair = self.pair()
+        return 1.0 if pair is None else min(math.exp(pair.log_delta(0.0)), 1.0)
 
 
 class SampledSum(Mechanism):

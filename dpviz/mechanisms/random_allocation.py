@@ -79,10 +79,6 @@ class RandomAllocation(Mechanism):
         """Who is told the batch sees N(e_j, σ²I) against N(0, σ²I), whichever j it is, and forgets j to see P and Q."""
         return self.noise_multiplier
 
-    @property
-    def total_variation(self) -> float:
-        return min(math.exp(self.pair().log_delta(0.0)), 1.0)
-
 
 @dataclass(frozen=True, slots=True)
 class _FromBelow(RandomAllocation):

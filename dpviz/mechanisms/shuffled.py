@@ -49,10 +49,6 @@ class FixedPartition(Mechanism):
     def as_gaussian(self) -> float | None:
         return self.noise_multiplier
 
-    @property
-    def total_variation(self) -> float:
-        return SampledGaussian(self.noise_multiplier).total_variation
-
 
 @dataclass(frozen=True, slots=True)
 class SecretPartition(RandomAllocation):
