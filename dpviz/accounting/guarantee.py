@@ -12,8 +12,6 @@ Groups and names are those of the registry of deployments (Nanayakkara, Ghazi, V
 Ponomareva et al. 2023 and NIST SP 800-226.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

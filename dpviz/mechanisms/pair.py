@@ -104,26 +104,6 @@ class DominatingPair(ABC):
         """ln δ(ε) of one step, the worse of both directions; −∞ where δ = 0. Right to 1e-9, relatively."""
 
 
-class LossPair(DominatingPair):
-    """An output is its own loss, ln(P/Q)."""
-
-    __slots__ = ()
-
-    def loss(self, z: Array | float) -> Array:
-        return np.asarray(z, dtype=np.float64)
-
-    def output(self, loss: Array | float) -> Array:
-        loss = np.asarray(loss, dtype=np.float64)
-        removed, added = self.largest_losses
-        return np.where(loss >= removed, math.inf, np.where(loss <= -added, -math.inf, loss))
-
-    def split(self, loss: float) -> LossSplit:
-        below, above = self.below(loss), self.above(loss)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left, right = (float(np.log(p) - np.log(q)) for q, p in np.array([below, above]))
-        return LossSplit(left, right, below[0])
-
-
 LEAST_SCALE = 1e-3  # what estimates take for less noise than this: the true losses would overflow
 _ROUGH_POINTS = 481
 SMALL_MEAN, FAR = 1e-4, 100.0  # 1/σ below which, and deviations up to which, δ(ε) is expanded in 1/σ

@@ -29,7 +29,7 @@ from scipy.special import ndtr
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.mechanisms.discrete_pair import DiscretePair
+from dpviz.mechanisms.loss_pairs import DiscretePair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism
 from dpviz.mechanisms.pair import ULPS, UNIT, DominatingPair, GaussianNoise, SampledPair
 

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr, ndtr
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.mechanisms.discrete_pair import DiscretePair
+from dpviz.mechanisms.loss_pairs import DiscretePair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.pair import UNIT, DominatingPair, GaussianNoise, SampledPair
 from dpviz.mechanisms.random_allocation import RandomAllocation

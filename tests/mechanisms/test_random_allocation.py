@@ -9,7 +9,7 @@ from scipy.special import ndtr
 import dpviz
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.mechanisms import RandomAllocation, SampledGaussian
-from dpviz.mechanisms.discrete_pair import DiscretePair
+from dpviz.mechanisms.loss_pairs import DiscretePair
 
 # σ, batches, epochs, δ → lower and upper ε computed elsewhere, and a Poisson sample's ε.
 REFERENCE = [

@@ -25,8 +25,6 @@ the classic conversion at its best λ is the formula.
 3.395
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -14,8 +14,6 @@ with R_α(σ, q) the divergence of a sampled Gaussian step, and k = 1, or 2 wher
 gives a bound; the first with n = T is ordinary composition, the second with n = T is exact for a quadratic loss.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Unpack
