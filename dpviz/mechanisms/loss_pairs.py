@@ -1,5 +1,5 @@
-"""Dominating pairs whose outputs are losses: known as atoms of the loss, or made of other pairs, one of several at random
-and told, and both ways.
+"""Dominating pairs whose outputs are losses: known as atoms of the loss, or made of other pairs: one of several at
+random and told, and both ways.
 """
 
 import math
