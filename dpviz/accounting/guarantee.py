@@ -16,7 +16,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack
@@ -274,12 +274,12 @@ def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0, law: L
     if runs != 1.0:
         ((mechanism, steps),) = events
         search: Search = {"runs": runs, "law": law}
-        points = [tuned_epsilon(mechanism=mechanism, steps=steps, delta=d, **search) for d in _deltas(delta)]
+        curve = _profile(lambda d: tuned_epsilon(mechanism=mechanism, steps=steps, delta=d, **search), delta)
     elif tight:
-        points = [float(tight_epsilon_of_events(events, d).upper) for d in _deltas(delta)]
+        curve = _profile(lambda d: tight_epsilon_of_events(events, d).upper, delta)
     else:
-        points = [float(Renyi().of_events(events, d).epsilon) for d in _deltas(delta)]
-    losses = Losses(delta=delta, **_profile(points, delta))
+        curve = _profile(lambda d: Renyi().of_events(events, d).epsilon, delta)
+    losses = Losses(delta=delta, **curve)
     if runs != 1.0 or not tight:
         return losses
     losses = replace(losses, epsilon_lower=float(tight_epsilon_of_events(events, delta).lower))
@@ -295,24 +295,18 @@ def losses_of(events: tuple[Event, ...], delta: float, runs: float = 1.0, law: L
 @remembered
 def quick_losses(mechanism: Mechanism, steps: int, delta: float) -> Losses:
     """ε and profile alone, as `losses_of` has them for one run."""
-    points = [float(tight_epsilon_of_events(((mechanism, steps),), d).upper) for d in _deltas(delta)]
-    return Losses(delta=delta, **_profile(points, delta))
+    return Losses(delta=delta, **_profile(lambda d: tight_epsilon_of_events(((mechanism, steps),), d).upper, delta))
 
 
 def losses_of_rho(rho: float, delta: float) -> dict[str, Any]:
     """ε and profile of ρ-concentrated DP, R(α) ≤ ρα (Bun, Steinke 2016), which one Gaussian release has too."""
     alike = SampledGaussian((2.0 * rho) ** -0.5, 1.0)
-    points = [float(Renyi().epsilon_of(alike, steps=1, delta=d).epsilon) for d in _deltas(delta)]
-    return _profile(points, delta)
+    return _profile(lambda d: Renyi().epsilon_of(alike, steps=1, delta=d).epsilon, delta)
 
 
-def _deltas(delta: float) -> list[float]:
-    return sorted({*PROFILE, delta}, reverse=True)
-
-
-def _profile(points: list[float], delta: float) -> dict[str, Any]:
-    """ε at δ, and the finite points."""
-    pairs = tuple(zip(points, _deltas(delta), strict=True))
+def _profile(epsilon_at: Callable[[float], Any], delta: float) -> dict[str, Any]:
+    """ε at δ, and the finite points of the profile."""
+    pairs = [(float(epsilon_at(d)), d) for d in sorted({*PROFILE, delta}, reverse=True)]
     return {
         "epsilon": next(epsilon for epsilon, d in pairs if d == delta),
         "profile": tuple((epsilon, d) for epsilon, d in pairs if math.isfinite(epsilon)),

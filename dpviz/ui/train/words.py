@@ -14,7 +14,6 @@ from dpviz.accounting.claims import SHORT, Claim
 from dpviz.fields import numbers
 from dpviz.questions import words
 from dpviz.questions.answer import Metric, Note
-from dpviz.questions.guessing import alone
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost
 from dpviz.runs.claims import last_reading, why_unknown
@@ -86,7 +85,9 @@ class Look:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What the sentences are made of."""
-        return _of_record(self) | _of_claim(self) | _of_steps(self) | _of_settings(self)
+        own = ("record", "view", "ahead", "total", "settings", "claim", "plan", "interval")
+        given = {name: getattr(self, name) for name in own}
+        return given | _of_record(self) | _of_claim(self) | _of_steps(self) | _of_settings(self)
 
 
 def _of_record(look: Look) -> dict[str, Any]:
@@ -100,13 +101,9 @@ def _of_record(look: Look) -> dict[str, Any]:
         why = str(view.final.get("text", ""))[:LONG]
     seconds = view.final.get("seconds")
     return {
-        "record": record,
-        "view": view,
         "phase": phase,
         "state": STATE_WORDS[record.state],
         "begun": record.state != "queued" and bool(view.started or view.final),
-        "ahead": look.ahead,
-        "total": look.total,
         "reason": reason,
         "why": why,
         "took": duration(float(seconds)) if isinstance(seconds, (int, float)) else "",
@@ -124,21 +121,16 @@ def _of_claim(look: Look) -> dict[str, Any]:
     reading = last_reading(look.view, BAYESIAN)
     bayesian = settings is not None and settings.bayesian and math.isfinite(reading)
     return {
-        "settings": settings,
         "secret": SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret,
         "private": private,
         "plain": settings is not None and not private,
         "released": private and look.record.steps > 0,
-        "claim": claim,
         "shown": shown,
         "covers": SHORT[claim.covers],
         "in_words": in_words(claim),
         "beside": beside(settings) if settings is not None and private else "",
-        "alone": alone(shown),
         "conditions": conditions_of_start(settings) if settings is not None and private else (),
-        "plan": look.plan,
         "planned": look.plan is not None and look.as_planned,
-        "interval": look.interval,
         "reading": reading,
         "bayesian": bayesian,
         # Norms bound what adding or removing one example changes.
