@@ -136,8 +136,9 @@ class WithReplacement(_Drawn):
         if self.batch > MOST_CENTRES:
             raise ValueError(f"Expected batch={self.batch} <= {MOST_CENTRES}, with replacement.")
 
-    def pair(self) -> DominatingPair:
-        return self._mixture()
+    def pair(self) -> MixturePair:
+        weights = binomial(self.batch, self._share)
+        return MixturePair(0.5 * self.noise_multiplier, weights, ((0.0, 1.0),))
 
     @property
     def _share(self) -> Fraction:

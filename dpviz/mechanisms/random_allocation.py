@@ -68,7 +68,7 @@ class RandomAllocation(Mechanism):
 
     @property
     def least(self) -> Mechanism:
-        return _FromBelow(self.noise_multiplier, self.batches)
+        return _FromBelow(self.noise_multiplier, self.batches) if self._upper else self
 
     @property
     def as_gaussian(self) -> float | None:
@@ -86,10 +86,6 @@ class _FromBelow(RandomAllocation):
 
     kind: ClassVar[str] = ""
     _upper: ClassVar[bool] = False
-
-    @property
-    def least(self) -> Mechanism:
-        return self
 
 
 # --- laws of sums -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from dpviz.questions import kinds, links, units
 from dpviz.questions.papers.check import UNSETTLED
 from dpviz.ui import state
 from dpviz.ui.hand.served import component
-from dpviz.ui.state import Keys
+from dpviz.ui.state import AnyField, Keys
+
+Act = Callable[[], None]
 
 LONGEST = 100  # characters of an entry that are read
 MOST_STEPS = 100  # of undo and redo that are read
@@ -195,63 +197,37 @@ def last_undo() -> float:
 # --- what is no number ------------------------------------------------------------------------------------------------
 
 
-def choice(
-    field: Choice,
-    *,
-    horizontal: bool = True,
-    label_visible: bool = True,
-    then: Callable[[], None] = lambda: None,
-) -> str:
+def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True, then: Act = lambda: None) -> str:
     """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard.
 
     `then` is done when another one was picked.
     """
     value = state.get(field)
-    set_widget(Keys.slider(field), value)
     widget: Callable[..., object] = partial(st.segmented_control, required=True) if horizontal else st.selectbox
-    widget(
-        field.label,
-        list(field.options),
-        format_func=lambda key: field.options[key],
-        key=Keys.slider(field),
-        help=field.help or None,
-        label_visibility="visible" if label_visible else "collapsed",
-        on_change=_picked,
-        args=(field, then),
-    )
+    options: dict[str, Any] = {"options": list(field.options), "format_func": lambda key: field.options[key]}
+    seen = "visible" if label_visible else "collapsed"
+    _bound(widget, field, value, partial(_picked, field, then), label_visibility=seen, **options)
     return value
 
 
-def several(field: Several, offered: Sequence[str] | None = None) -> tuple[str, ...]:
+def several(field: Several, offered: Sequence[str] | None = None) -> None:
     """Pills, any number of them on; of all options, or of those offered: other pills, another widget."""
-    value, options = state.get(field), list(field.options if offered is None else offered)
+    options = list(field.options if offered is None else offered)
 
     def picked() -> None:
         on = {*(st.session_state[key] or ()), *(option for option in state.get(field) if option not in options)}
         state.put(field, tuple(option for option in field.options if option in on))
 
     key = ".".join([Keys.slider(field), *(options if len(options) < len(field.options) else ())])
-    set_widget(key, [option for option in value if option in options])
-    st.pills(
-        field.label,
-        options,
-        format_func=lambda key: field.options[key],
-        selection_mode="multi",
-        key=key,
-        help=field.help or None,
-        on_change=picked,
-    )
-    return value
+    pills = partial(st.pills, options=options, selection_mode="multi", format_func=lambda key: field.options[key])
+    _bound(pills, field, [option for option in state.get(field) if option in options], picked, key=key)
 
 
-def flag(field: Flag) -> bool:
+def flag(field: Flag) -> None:
     def switched() -> None:
         state.put(field, bool(st.session_state[Keys.slider(field)]))
 
-    value = state.get(field)
-    set_widget(Keys.slider(field), value)
-    st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=switched)
-    return value
+    _bound(st.toggle, field, state.get(field), switched)
 
 
 def text(field: Text) -> None:
@@ -260,10 +236,16 @@ def text(field: Text) -> None:
     def typed() -> None:
         state.put(field, field.parse(st.session_state[Keys.slider(field)]))
 
-    set_widget(Keys.slider(field), state.get(field))
-    st.text_input(
-        field.label, key=Keys.slider(field), max_chars=field.longest, help=field.help or None, on_change=typed
-    )
+    _bound(st.text_input, field, state.get(field), typed, max_chars=field.longest)
+
+
+def _bound(
+    widget: Callable[..., object], field: AnyField, value: object, changed: Act, key: str = "", **more: Any
+) -> None:
+    """A widget of the field that shows `value`; `changed` is done when a visitor changes it."""
+    key = key or Keys.slider(field)
+    set_widget(key, value)
+    widget(field.label, key=key, help=field.help or None, on_change=changed, **more)
 
 
 def set_widget(key: str, value: object) -> None:
@@ -272,7 +254,7 @@ def set_widget(key: str, value: object) -> None:
         st.session_state[key] = value
 
 
-def _picked(field: Choice, then: Callable[[], None]) -> None:
+def _picked(field: Choice, then: Act) -> None:
     picked = st.session_state[Keys.slider(field)]
     if picked is not None:
         steps = kinds.follows(state.get(field), picked, state.get) if field == kinds.KIND else {}
