@@ -3,6 +3,7 @@ blocks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -209,13 +210,9 @@ def rerun(key: str) -> None:
     left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
     arm = left.selectbox("Arm", arms, key=f"{Keys.RERUN}.{key}.arm")
     seed = middle.segmented_control("Seed", seeds, key=f"{Keys.RERUN}.{key}.seed", default=seeds[0], required=True)
-    right.button(
-        "Run again",
-        key=f"{Keys.RERUN}.{key}.run",
-        on_click=lambda: st.session_state.update({Keys.RERUN: (key, arm, seed)}),
-        icon=":material/replay:",
-        width="stretch",
-    )
+    again = partial(st.session_state.update, {Keys.RERUN: (key, arm, seed)})
+    with right:
+        page.button("Run again", "replay", again, key=f"{Keys.RERUN}.{key}.run", width="stretch")
     [before] = [trial for trial in record.of(arm) if trial.seed == seed]
     took = f"It took {before.seconds:.0f} s when it was recorded ({before.device}, {before.date})."
     st.html(f'<div class="dpviz-quiet">{escape(took)}</div>')

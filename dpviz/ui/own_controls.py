@@ -56,8 +56,8 @@ def blocks() -> None:
         (first, "Add block", "add", partial(_add, block), len(spent) < MOST_BLOCKS, most),
         (second, "Undo", "undo", partial(_remove, len(spent) - 1), bool(spent), "Removes the last block."),
     ):
-        icon = f":material/{icon}:"
-        place.button(label, on_click=act, disabled=not enabled, help=help, icon=icon, width="stretch")
+        with place:
+            page.button(label, icon, act, enabled=enabled, help=help, width="stretch")
     if state.error(BLOCKS) and left < block.steps:
         fits = numbers.steps(left)
         problem = f"Refused: {block.words}. {fits} of them still fit; nothing was spent."
