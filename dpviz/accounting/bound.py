@@ -1,8 +1,8 @@
 """What an accountant answers: ε (or δ), what decided it, and why it may not exist."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,7 +44,8 @@ class Bound:
 
     def reshape(self, shape: tuple[int, ...]) -> Self:
         """The same numbers in another shape."""
-        arrays = {name: getattr(self, name).reshape(shape) for name in ("epsilon", "order", "at_grid_end", "floor")}
+        values = ((each.name, getattr(self, each.name)) for each in fields(self))
+        arrays: dict[str, Any] = {name: value.reshape(shape) for name, value in values if hasattr(value, "reshape")}
         return replace(self, **arrays)
 
 

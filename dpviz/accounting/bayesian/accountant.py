@@ -47,8 +47,8 @@ How many distances the certified Bayesian bound needs: the m from which on it ke
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy.special import betainccinv, stdtrit
@@ -56,6 +56,7 @@ from scipy.special import betainccinv, stdtrit
 from dpviz import _validate
 from dpviz._arrays import Array, Bools, Index, Whole
 from dpviz.accounting.bayesian.costs import Bins, Estimator, LogMeans, envelope, lower_band, make_bins, step_costs
+from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import card
 from dpviz.accounting.renyi.search import downhill
 
@@ -67,15 +68,14 @@ _LEAST_QUANTILE = 1e-290  # probabilities below which Student's quantiles are no
 TOO_LARGE = 1e270  # (d/σ)² beyond this overflows in T·ψ; the bound is then infinite for every purpose
 
 
-@dataclass(frozen=True, slots=True)
-class BayesianBound:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BayesianBound(Bound):
     """ε_μ at every point with what decided it; arrays of one shared shape.
 
+    ε_μ is inf where (d/σ)² exceeds what numbers hold (the tail's facts are then NaN), the order is α = λ + 1, and the
+    floor is ln(1/(δ_μ − Γ))/λ_max.
+
     Attributes:
-        epsilon: the bound; inf where (d/σ)² exceeds what numbers hold (the tail's facts are then NaN).
-        order: α = λ + 1 of the deciding moment order λ.
-        at_grid_end: True where λ is the first or last order tried: other orders might do better.
-        floor: ln(1/(δ_μ − Γ))/λ_max, below which no ε can be with these orders.
         largest_share: the part of mean(x) that the largest distance carries alone, at the deciding λ. Of a certified
             bound: the part that stands for distances which the sample did not show and cannot exclude.
         effective_size: (Σx)²/Σx², the number of samples that the estimate really rests on, at the deciding λ; NaN for
@@ -87,23 +87,12 @@ class BayesianBound:
         ceiling: what that proves at the orders looked at; inf without a largest distance.
     """
 
-    epsilon: Array
-    order: Array
-    at_grid_end: Bools
-    floor: Array
     largest_share: Array
     effective_size: Array
     tail_dominated: Bools
     certified: bool
     worst_case: Bools
     ceiling: Array
-
-    def reshape(self, shape: tuple[int, ...]) -> Self:
-        """The same numbers in another shape."""
-        arrays: dict[str, Any] = {
-            field.name: getattr(self, field.name).reshape(shape) for field in fields(self) if field.name != "certified"
-        }
-        return replace(self, **arrays)
 
 
 def largest_of(distances: Array, largest_distance: Any) -> float:
