@@ -1227,8 +1227,8 @@ FAULTS = (
     Fault(
         "a guarantee card shows the lower end",
         "dpviz/accounting/guarantee.py",
-        "points = [float(tight_epsilon_of_events(events, d).upper) for d in _deltas(delta)]",
-        "points = [float(tight_epsilon_of_events(events, d).lower) for d in _deltas(delta)]",
+        "curve = _profile(lambda d: tight_epsilon_of_events(events, d).upper, delta)",
+        "curve = _profile(lambda d: tight_epsilon_of_events(events, d).lower, delta)",
         "tests/accounting/test_guarantee.py::test_its_epsilon_is_the_librarys_upper_end_and_is_rounded_up",
     ),
     Fault(

@@ -97,10 +97,6 @@ class FixedSize(_Drawn):
     def as_gaussian(self) -> float | None:
         return 0.5 * self.noise_multiplier if self.batch == self.size else None
 
-    @property
-    def total_variation(self) -> float:
-        return SampledGaussian(0.5 * self.noise_multiplier, self.batch / self.size).total_variation
-
 
 @dataclass(frozen=True, slots=True)
 class _Reached(FixedSize):

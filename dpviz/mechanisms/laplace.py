@@ -5,7 +5,6 @@
 'sampled Laplace, b = 2, q = 0.1'
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,8 +36,3 @@ class Laplace(SampledSum):
 
     def renyi(self) -> RenyiCurve:
         return lambda orders: laplace_divergence(self.scale, self.sample_rate, orders)
-
-    @property
-    def total_variation(self) -> float:
-        """q(1 − e^(−1/(2b)))."""
-        return -self.sample_rate * math.expm1(-0.5 / self.scale)

@@ -79,7 +79,4 @@ class TruncatedPoisson(GaussianSum):
     def gaussian_above(self) -> float:
         return 0.5 * self.noise_multiplier
 
-    @property
-    def total_variation(self) -> float:
-        whole, cut = (SampledGaussian(self.noise_multiplier * s, self.sample_rate) for s in (1.0, 0.5))
-        return (1.0 - self.cut) * whole.total_variation + self.cut * cut.total_variation
+    total_variation = Mechanism.total_variation
