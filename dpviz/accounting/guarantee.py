@@ -27,7 +27,7 @@ from dpviz._version import __version__
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.trade_off import gaussian_mu
 from dpviz.accounting.claims import rounded_down, rounded_up
-from dpviz.accounting.methods import Step, one_mechanism
+from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
@@ -192,7 +192,7 @@ def guarantee(
     answers: Mapping[str, str] = {},
     statements: Mapping[str, Mapping[str, str]] = {},
     losses: Losses | None = None,
-    **one: Unpack[Step],
+    **one: Unpack[AnyStep],
 ) -> Guarantee:
     """The guarantee card of a plan.
 

@@ -77,7 +77,7 @@ class Options(TypedDict, total=False):
     variant: Literal["paper", "authors", "powers"]
 
 
-class Step(TypedDict, total=False):
+class AnyStep(TypedDict, total=False):
     """One step in numbers, or a mechanism: see `one_mechanism`."""
 
     noise_multiplier: float | None
@@ -85,7 +85,7 @@ class Step(TypedDict, total=False):
     mechanism: Mechanism | None
 
 
-class OneStep(Options, Step):
+class OneStep(Options, AnyStep):
     """The same with options."""
 
 

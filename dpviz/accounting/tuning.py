@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import curve_at
-from dpviz.accounting.methods import Step, one_mechanism
+from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
@@ -54,7 +54,7 @@ def tuned_epsilon(
     law: str = "geometric",
     shape: float = 0.5,
     method: str = "tight",
-    **step: Unpack[Step],
+    **step: Unpack[AnyStep],
 ) -> float:
     """ε at δ of the best of K runs; an upper bound.
 

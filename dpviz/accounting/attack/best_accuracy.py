@@ -22,7 +22,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from dpviz import _validate
-from dpviz.accounting.methods import Step, one_mechanism
+from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import (
@@ -62,7 +62,7 @@ class Accuracy(NamedTuple):
     upper: float
 
 
-def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[Step]) -> Accuracy:
+def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[AnyStep]) -> Accuracy:
     """Lower and upper bound on how often the best guess whether one example took part is right.
 
     Where one example is replaced, of the guess which of the two it was.

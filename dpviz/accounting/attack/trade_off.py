@@ -27,7 +27,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.membership import roc_bound
-from dpviz.accounting.methods import Step, one_mechanism
+from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, in_turn, too_large, without_grid
@@ -261,12 +261,12 @@ class GaussianDP(Risk):
 RISKS: tuple[type[Any], ...] = (Advantage, Detection, Belief, Reconstruction, GaussianDP)
 
 
-def best_advantage(*, steps: int, **step: Unpack[Step]) -> float:
+def best_advantage(*, steps: int, **step: Unpack[AnyStep]) -> float:
     """The largest TPR − FPR of any attack on membership, from above; arguments as for `best_accuracy`."""
     return Advantage().of(_checked(step), _validate.whole(0, steps=steps))
 
 
-def best_tpr(*, steps: int, fpr: float, **step: Unpack[Step]) -> float:
+def best_tpr(*, steps: int, fpr: float, **step: Unpack[AnyStep]) -> float:
     """The largest true positive rate of any attack on membership at one false positive rate, from above.
 
     Args:
@@ -289,7 +289,7 @@ class GaussianMu(NamedTuple):
     regret: float
 
 
-def gaussian_mu(*, steps: int, delta: float = 1e-5, **step: Unpack[Step]) -> GaussianMu:
+def gaussian_mu(*, steps: int, delta: float = 1e-5, **step: Unpack[AnyStep]) -> GaussianMu:
     """The least μ whose curve has every (ε, δ(ε)) of the mechanism with δ(ε) > `delta`, from the whole privacy curve.
 
     So no attack has a TPR above Φ(Φ⁻¹(FPR) + μ) + `delta` (Dong, Roth, Su 2022, Corollary 2.13 and Proposition 2.13).
@@ -304,7 +304,7 @@ def gaussian_mu(*, steps: int, delta: float = 1e-5, **step: Unpack[Step]) -> Gau
     return _mu_of(_checked(step), _validate.whole(0, steps=steps), _validate.number(delta=delta))
 
 
-def _checked(step: Step) -> Mechanism:
+def _checked(step: AnyStep) -> Mechanism:
     mechanism = one_mechanism(**step)
     Tight().check(mechanism)
     return mechanism
