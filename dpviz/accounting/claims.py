@@ -14,9 +14,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
 
 from dpviz.accounting.adaptive import filter
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.attack.membership import attack_success
-from dpviz.accounting.methods import PROVERS
+from dpviz.accounting.methods import PROVERS, MixtureOdometer
 
 Covers = Literal["plan", "any_end", "adaptive", "nothing"]
 

@@ -27,10 +27,8 @@ from dpviz._version import __version__
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.trade_off import gaussian_mu
 from dpviz.accounting.claims import rounded_down, rounded_up
-from dpviz.accounting.methods import AnyStep, one_mechanism
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import AnyStep, Renyi, Tight, one_mechanism
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.tuning import Search, tuned_epsilon
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 

@@ -38,13 +38,9 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array
-from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.trade_off import RISKS, Risk
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.accounting.methods import Options, accountant, one_mechanism
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.methods import Accountant, AdditiveAccountant, Options, Renyi, Tight, accountant, one_mechanism
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.accounting.tuning import Search, tuned_epsilon

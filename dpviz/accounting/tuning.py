@@ -20,10 +20,8 @@ from scipy.optimize import brentq
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import curve_at
-from dpviz.accounting.methods import AnyStep, one_mechanism
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import AnyStep, Renyi, Tight, one_mechanism
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Mechanism
 

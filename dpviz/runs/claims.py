@@ -13,9 +13,8 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz._remember import MEMORY, remembered
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import Mechanism, merge_events

@@ -14,9 +14,7 @@ from typing import Any
 
 from dpviz import _validate
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
-from dpviz.accounting.methods import PROVERS
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import PROVERS, Moments, Renyi, Tight
 from dpviz.fields.declared import any_kind, entries, field
 from dpviz.fields.field import Choice, Field, Number
 from dpviz.training.accounts.origins import check_origins, check_start

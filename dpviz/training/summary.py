@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import MixtureOdometer, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at, planned_claim
 from dpviz.training.accounts.live import LiveAccounts, encoded_events

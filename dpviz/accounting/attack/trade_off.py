@@ -27,8 +27,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.membership import roc_bound
-from dpviz.accounting.methods import AnyStep, one_mechanism
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import AnyStep, Tight, one_mechanism
 from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, in_turn, too_large, without_grid
 from dpviz.accounting.pld.loss_transform import compose

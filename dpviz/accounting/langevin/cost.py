@@ -23,9 +23,8 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Index
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_each, tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import Schedule, StepSizes, checked, grouped, scaled, total_steps

@@ -54,9 +54,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.methods import Method, accountant
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.methods import Method, Renyi, Tight, accountant
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import Event, Laplace, SampledGaussian

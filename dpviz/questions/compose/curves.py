@@ -8,12 +8,11 @@ from typing import Annotated
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Tight
+from dpviz.accounting.methods import BAYESIAN, Accountant, Moments, Renyi, Tight
 from dpviz.charts import Column, Floor, Line, LinePlot
 from dpviz.fields import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian

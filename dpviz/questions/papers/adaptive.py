@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.methods import Renyi
+from dpviz.accounting.methods import Accountant, Renyi
 from dpviz.charts import Guide, Point
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian

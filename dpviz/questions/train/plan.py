@@ -11,9 +11,8 @@ from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.methods import Tight
+from dpviz.accounting.methods import AdditiveAccountant, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions import tight_band
 from dpviz.questions.methods import step_grid

@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.methods import LIVE, Tight
+from dpviz.accounting.methods import LIVE, Accountant, Tight
 from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.methods import READINGS
+from dpviz.accounting.methods import READINGS, OdometerAccountant
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.runs.claims import has_gap
 from dpviz.runs.exchange.checks import NotARun, expect

@@ -16,12 +16,10 @@ import numpy as np
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive import filter
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import MixtureOdometer, Moments, Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.accounts.counting import baseline, planned_counts
 from dpviz.training.accounts.live import MOST_DIFFERENT as MOST_DIFFERENT

@@ -21,10 +21,8 @@ from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import rounded_up
-from dpviz.accounting.methods import LIVE
-from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.methods import LIVE, Moments, Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import Event, History, Mechanism, SampledGaussian

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
-from dpviz.accounting.methods import PROVERS
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.methods import PROVERS, MixtureOdometer, Moments, Renyi
 from dpviz.fields.declared import choice, field, several
 from dpviz.fields.field import Field, Text
 from dpviz.questions.train import PAGE

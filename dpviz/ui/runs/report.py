@@ -18,8 +18,7 @@ from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.accounting.guarantee import TEXTS as CARD_TEXTS
-from dpviz.accounting.methods import READINGS
-from dpviz.accounting.renyi.accountant import Moments
+from dpviz.accounting.methods import READINGS, Moments
 from dpviz.charts import look
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
