@@ -133,8 +133,7 @@ class WithReplacement(_Drawn):
             raise ValueError(f"Expected batch={self.batch} <= {MOST_CENTRES}, with replacement.")
 
     def pair(self) -> MixturePair:
-        weights = binomial(self.batch, self._share)
-        return MixturePair(0.5 * self.noise_multiplier, weights, ((0.0, 1.0),))
+        return MixturePair(0.5 * self.noise_multiplier, binomial(self.batch, self._share), ((0.0, 1.0),))
 
     @property
     def _share(self) -> Fraction:
@@ -143,9 +142,6 @@ class WithReplacement(_Drawn):
 
     def of_rows(self, rows: int) -> Mechanism | None:
         return _RowsDrawn(self.noise_multiplier, self.size, self.batch, rows)
-
-    def _mixture(self) -> MixturePair:
-        return MixturePair(0.5 * self.noise_multiplier, binomial(self.batch, self._share), ((0.0, 1.0),))
 
     def renyi(self) -> RenyiCurve:
         return RowsCurve(0.5 * self.noise_multiplier, binomial(self.batch, self._share))
