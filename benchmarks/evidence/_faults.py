@@ -709,8 +709,8 @@ FAULTS = (
     Fault(
         "zero noise is accepted at a tenth of the required δ",
         "dpviz/accounting/solve.py",
-        'self.known["delta"] >= drawn and',
-        '10.0 * self.known["delta"] >= drawn and',
+        'if self.known["delta"] < drawn:',
+        'if 10.0 * self.known["delta"] < drawn:',
         "tests/accounting/test_solve.py::TestNoNoise::test_rounding_is_on_the_safe_side",
     ),
     Fault(
@@ -1059,8 +1059,8 @@ FAULTS = (
     Fault(
         "a batch with replacement holds an example once at most",
         "dpviz/mechanisms/fixed_size.py",
-        "weights = binomial(self.batch, self._share)",
-        "weights = binomial(1, min(self.batch * self._share, Fraction(1)))",
+        "MixturePair(0.5 * self.noise_multiplier, binomial(self.batch, self._share)",
+        "MixturePair(0.5 * self.noise_multiplier, binomial(1, min(self.batch * self._share, Fraction(1)))",
         "tests/mechanisms/test_samplers.py::test_drawn_with_replacement_by_brute_force",
     ),
     Fault(
