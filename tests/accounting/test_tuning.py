@@ -90,6 +90,8 @@ def test_the_cost_of_choosing_counts_as_often_as_the_theorem_says(law: Any, eta:
 
 def test_more_runs_cost_more_and_one_costs_nothing() -> None:
     assert dpviz.tuned_epsilon(**RUN, runs=1) == pytest.approx(dpviz.epsilon("tight", **RUN))
+    one = dpviz.tuned_epsilon(**RUN, runs=1, law="poisson")  # one on average, often more
+    assert dpviz.epsilon("tight", **RUN) < 0.99 * one < dpviz.tuned_epsilon(**RUN, runs=1.01, law="poisson")
     laws: list[Any] = [*LAWS]
     for law in laws:
         several = [dpviz.tuned_epsilon(**RUN, runs=runs, law=law) for runs in (1.01, 2, 4, 16, 64, 256)]
