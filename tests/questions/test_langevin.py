@@ -40,7 +40,7 @@ def test_what_is_printed_for_a_preset_shows_on_its_chart(preset: Any) -> None:
 def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     mnist = of_preset(COST, "sgmnist")
     said = COST.headline(mnist).removesuffix("…")
-    assert said.endswith("the claimed <b>0.1</b> "), "one sentence, before and after"
+    assert said.endswith("the claimed <b>ε = 0.1</b> "), "one sentence, before and after"
     mnist = whole(mnist, COST.slow)
     assert COST.headline(mnist).startswith(said)
     allowed = 100 * dpviz.attack_success(mnist.facts.best, delta=1e-5)
@@ -55,7 +55,7 @@ def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     assert drawn.upper[-1] == high[-1]
     assert drawn.x.size == TIGHT_MARKS >= 12
     assert (drawn.lower <= drawn.upper).all()
-    assert "the claimed <b>0.12</b> holds" in COST.headline(of_preset(COST, "sgsvhn"))
+    assert "the claimed <b>ε = 0.12</b> holds" in COST.headline(of_preset(COST, "sgsvhn"))
 
 
 def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None:
@@ -78,7 +78,7 @@ def test_the_largest_step_size_is_the_librarys() -> None:
 
 
 @pytest.mark.parametrize(("ends", "words"), [
-    ((0.0101, 0.0102), "the claimed <b>0.01</b> is too low"), ((0.0199, 0.03), "a factor of at least 1.9"),
+    ((0.0101, 0.0102), "the claimed <b>ε = 0.01</b> is too low"), ((0.0199, 0.03), "a factor of at least 1.9"),
     ((0.0099, 0.015), "neither proven nor refuted"), ((0.005, 0.01), "holds"),
 ])  # fmt: skip
 def test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it(
@@ -103,11 +103,11 @@ def test_the_last_model_has_headline_metrics_and_verdict_of_its_own() -> None:
     tight = TightBand(np.ones(1), np.array([5.0]), np.array([6.0]))
     loose = replace(answer, facts=replace(facts, tight=tight), given=answer.given)
     assert COST.metrics(loose)[1].note.endswith("of all models")
-    assert "the claimed <b>1</b> holds." in COST.headline(loose)
+    assert "the claimed <b>ε = 1</b> holds." in COST.headline(loose)
     low = of_preset(COST, "sglast", target="0.5")
     assert COST.headline(low).endswith("…")
     low = replace(low, facts=replace(low.facts, tight=tight))
-    assert "the claimed <b>0.5</b> is neither proven nor refuted." in COST.headline(low)
+    assert "the claimed <b>ε = 0.5</b> is neither proven nor refuted." in COST.headline(low)
     known = replace(facts, tight=replace(tight, lower=np.array([0.1]), upper=np.array([0.2])))
     assert known.best == 0.2, "what bounds all models bounds the last one"
 
