@@ -37,7 +37,7 @@ class Accountant(ABC):
         reference: whom it goes back to, as one cites it.
         bibtex: the same for a bibliography: keys in papers.bib, or entries of one's own; not of the conversion.
         title: what it is called in a sentence.
-        about: what it is, in two sentences.
+        about: what it is, in two or three sentences.
         when: when to cite it. (These five stand in cards.toml, or in the class.)
         live: whether a run reads it after every step.
         options: option of the facade → the class's field.

@@ -22,7 +22,7 @@ class Card:
     Attributes:
         name: what pages call the accountant.
         title: in a sentence: "the moments accountant".
-        about: what it is, in two sentences.
+        about: what it is, in two or three sentences.
         kind: what its number is worth.
         when: when to cite it.
         cited: whom, as one cites them.
