@@ -227,7 +227,7 @@ def test_one_side_or_two_that_differ() -> None:
     assert dpviz.epsilon("tight", mechanism=both, bound="upper", **known) == upper
     interval = tight_epsilon(both, 20, 1e-5)
     assert (float(interval.lower), float(interval.upper)) == (lower, upper)
-    assert "Wider" in interval.reason
+    assert "further apart" in interval.reason
     assert dpviz.epsilon("tight", mechanism=alone, bound="lower", **known) == lower
     with pytest.raises(ValueError, match="only a lower bound is known: ask for bound 'lower'"):
         dpviz.epsilon("tight", mechanism=alone, bound="upper", **known)
