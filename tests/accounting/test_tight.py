@@ -32,12 +32,13 @@ from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.accounting.pld.loss_transform import compose, loud_modes, masses_of, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.accounting.pld.quick import quick_accuracy, quick_delta, quick_epsilon, quick_profile
+from dpviz.fields import number
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
-from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from tests.accounting.references import gaussian_delta, geometric, hockey_stick, library_epsilon
 
 Array = npt.NDArray[np.float64]
+SIGMA, RATE, STEPS = map(number, ("sigma", "q", "steps"))
 
 
 def step(sigma: float, rate: float = 1.0) -> SampledGaussian:

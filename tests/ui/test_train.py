@@ -131,7 +131,7 @@ def test_finished_runs_of_the_same_network_are_offered(finish: Finish, events: l
     offered = at.selectbox(key="slider.t_start_from")
     assert offered.value == ""
     claimed = numbers.epsilon(first.summary["claim"]["epsilon"], up=True)
-    accuracy = f"{100 * first.summary['test_accuracy']:.1f} %"
+    accuracy = f"{100 * first.summary['test_accuracy']:.1f}\N{NO-BREAK SPACE}%"
     assert offered.options == ["random weights", f"First *try* · {accuracy} · ε ≤ {claimed}"]
     assert not said(at, "caution")
 
