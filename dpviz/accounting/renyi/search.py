@@ -128,7 +128,8 @@ class Divergences(Once):
         if isinstance(self.mechanisms, GaussianSteps):
             sigma, rate = self.mechanisms.noise_multiplier[which], self.mechanisms.sample_rate[which]
             return renyi_divergence(sigma, rate, self.orders[place])
-        curves = [curve for one in self.mechanisms if (curve := one.renyi())]  # each has one: `supports` asked
+        curves = [curve for one in self.mechanisms if (curve := one.renyi())]
+        assert len(curves) == len(self.mechanisms)  # `supports` asked
         return divergences(curves, which, self.orders[place])
 
     def at(self, which: Index, places: Index) -> Array:
