@@ -1,17 +1,17 @@
 # Two commands matter: make run, make test. PYTHON= names the Python to build .venv with, PORT= the app's port.
-PYTHON ?=
+PYTHON ?= python3
 PORT ?= 8501
 PY := .venv/bin/python
 
 # Tests and measurements use one thread a process: the processes share the cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
+INSTALL = '$(PYTHON)' tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long bench evidence papers attack format clean
+.PHONY: help run test test-all test-long bench bench-gpu evidence papers attack format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
 	@$(INSTALL) app && exec $(PY) -m dpviz app --port='$(PORT)'
@@ -37,6 +37,14 @@ bench: ## Measure speed beside other libraries in the same run
 	@for script in benchmarks/compare_*.py; do \
 		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \
 	done
+
+bench-scale: ## Measure large stores, long runs and many viewers against their goals
+	@$(INSTALL) dev
+	@$(ONE_THREAD) $(PY) -m benchmarks.bench_scale
+
+bench-gpu: ## Try private steps on a GPU and write docs/gpu.md (eight minutes at most)
+	@$(INSTALL) dev
+	@$(PY) -m benchmarks.gpu
 
 evidence: ## Try the promises again and write docs/evidence.md (about ten minutes)
 	@$(INSTALL) dev

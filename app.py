@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.ui.boundary import uncaught
-from dpviz.ui.hand.served import routes
+from dpviz.ui.browser.routes import routes
 from dpviz.ui.page import ADDRESSES, ICON, navigation
 from dpviz.ui.server import guarded, lifetime
 

@@ -3,15 +3,12 @@
     PYTHONPATH=. python benchmarks/compare_class.py
 
 Every visitor is a client of the wire protocol (`tools/attack/crowd.py`): it opens its page over a websocket of its own
-and, when all have theirs, moves over 30 stops in a second and asks for frames as `dpviz/charts/hand/frames.js` does,
-until it has them all. A second round pulls the same stops again: what the class has asked for is there. In a second
-class, on a server of its own, ten seconds pass between the opening of the pages and the pull.
+and, when all have theirs, asks for the frames of 30 stops as `dpviz/charts/hand/frames.js` does, until it has them all.
+A second round asks for the same stops again: what the class has asked for is there. In a second class, on a server of
+its own, ten seconds pass between the opening of the pages and the pull.
 """
 
 import argparse
-import gzip
-import http.client
-import json
 import os
 import random
 import statistics
@@ -22,53 +19,46 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from tests.browser.driver import ROOT, running_app
-from tools.attack.crowd import MOST, PATIENCE, open_page, server_process, times, visitor
+from tools.attack.crowd import PATIENCE, open_page, server_process, streamed, times, visitor
 
 VISITORS = 60
 STOPS = 30
-PULL = 1.0  # seconds
 REST = 10.0  # seconds that the second class looks at its pages
 LINKS = (
     ("compose", "", "sigma"),
     ("compose", "q=0.0123&delta=3e-6", "sigma"),
     ("noise", "steps=7000&delta=2e-6", "target"),
     ("orders", "q=0.03", "sigma"),
-    ("langevin", "delta=3e-6&ln=70000", "leta"),
+    ("langevin", "delta=3e-6&n=70000", "leta"),
     ("budget", "steps=3000&q=0.015", "sigma"),
 )
 
 
 @dataclass
 class Sweeps:
-    """What the visitors of one link saw: seconds until each had its sweep, seconds of requests, and what went wrong."""
+    """What the visitors of one link saw: seconds until the sweep was there, between its pieces, and what went wrong."""
 
     seconds: list[float] = field(default_factory=list)
-    requests: list[float] = field(default_factory=list)
+    pieces: list[float] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
 def sweep(port: int, token: str, moved: str, stops: list[str], seen: Sweeps) -> None:
-    """Ask for what the hand lacks, nearest first, until all is there."""
-    begun, missing = time.monotonic(), set(range(len(stops)))
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    while missing:
-        hand = round(min((time.monotonic() - begun) / PULL, 1.0) * (len(stops) - 1))
-        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:MOST]
-        asked = time.monotonic()
-        query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
-        connection.request("GET", f"/_dpviz/frames/{token}?{query}")
-        reply = connection.getresponse()
-        body = gzip.decompress(reply.read()) if reply.status == 200 else b""
-        if not body.startswith(b'{"frames":'):
-            seen.faults.append(f"{moved}: {reply.status}")
-            break
-        missing -= {stop for stop in nearest if stops[stop] in json.loads(body)["frames"]}
-        seen.requests.append(time.monotonic() - asked)
+    """Ask for all of them in the order of the movement, and wait until all are there."""
+    begun, missing = time.monotonic(), set(stops)
+    waits = begun
+    try:
+        for frames in streamed(port, token, moved, stops):
+            seen.pieces.append(time.monotonic() - waits)
+            missing -= frames.keys()
+            waits = time.monotonic()
+    except OSError as problem:
+        seen.faults.append(str(problem))
+    seen.faults += [f"{moved}: {stop} is missing" for stop in missing]
     seen.seconds.append(time.monotonic() - begun)
-    connection.close()
 
 
 def attend(url: str, number: int, together: threading.Barrier, rounds: list[list[Sweeps]]) -> None:
@@ -114,14 +104,14 @@ def table(visitors: int, names: tuple[str, ...], rest: float) -> str:
         for one in crowd:
             one.join()
         spent()
-    lines = ["| round | link | visitors | sweep there, median | 95th percentile | last | request, median | faults |"]
+    lines = ["| round | link | visitors | sweep there, median | 95th percentile | last | piece, median | faults |"]
     lines.append("|---|---|" + "--:|" * 6)
     for name, seen in zip(names, rounds, strict=True):
         for (page, query, moved), one in zip(LINKS, seen, strict=True):
-            last, request = max(one.seconds), statistics.median(one.requests)
+            last, piece = max(one.seconds), statistics.median(one.pieces)
             lines.append(
                 f"| {name} | {page}?{query} ({moved}) | {len(one.seconds)} | {times(one.seconds)} | {last:.2f} s "
-                f"| {request:.2f} s | {len(one.faults)} |"
+                f"| {piece:.2f} s | {len(one.faults)} |"
             )
     shares = ", ".join(
         f"{after - before:.1f} s {name}" for name, before, after in zip(names, cpu, cpu[1:], strict=False)

@@ -18,18 +18,17 @@ the kernel was told to forget the earlier peak (Linux only).
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from benchmarks import step_memory
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.data.catalogue import load
 from dpviz.training.engine.per_example import PerExample
@@ -55,7 +54,6 @@ OURS: dict[str, dict[str, object]] = {
 OPACUS = ("Opacus hooks", "Opacus ghost")
 # These may take a hundred times as long as a plain step.
 OPACUS_ROUNDS = 4
-MIB = 2.0**20
 
 
 def our_step(name: str, base: RunSettings) -> Step:
@@ -175,28 +173,6 @@ def accounts_alone(settings: RunSettings, rounds: int) -> float:
     return 1e3 * statistics.median(took)
 
 
-def memory_of(name: str, model: str, batch: int) -> None:
-    """Prints what three steps add to this process at their peak, in MiB."""
-    step = stepper(name, model, batch)
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _status("VmRSS")
-    for _ in range(3):
-        step()
-    print((_status("VmHWM") - before) / MIB)
-
-
-def _status(field: str) -> float:
-    """Bytes, of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def memory(name: str, model: str, batch: int) -> str:
-    command = [sys.executable, "-W", "ignore", __file__, "memory", name, model, str(batch)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f"{float(found.stdout.split()[-1]):.0f}" if found.returncode == 0 else "–"
-
-
 def row(label: str, cells: list[str]) -> None:
     print(f"{label:16s}" + "".join(f"{cell:>16s}" for cell in cells), flush=True)
 
@@ -213,7 +189,7 @@ def main(rounds: int) -> None:
     print("\nPeak memory that steps add, MiB")
     row("model, batch", names)
     for model, batch in (("mlp", 1024), ("cnn", 1024)):
-        row(f"{model}, {batch}", [memory(name, model, batch) for name in names])
+        row(f"{model}, {batch}", [step_memory.added(__file__, name, model, str(batch)) for name in names])
     print()
     for name in ("ours", "ours + pairs", "dp_sgld"):
         spent = accounts_alone(RunSettings(steps=1000).with_(**OURS[name]), 100)
@@ -224,6 +200,6 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore", message="Full backward hook")  # Opacus, on the first layer
     torch.set_num_threads(1)
     if sys.argv[1:2] == ["memory"]:
-        memory_of(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        step_memory.print_added(stepper(sys.argv[2], sys.argv[3], int(sys.argv[4])))
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)

@@ -19,7 +19,11 @@ from dpviz._version import __version__ as __version__
 from dpviz.library import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from dpviz.questions.asked import Asked
+    from dpviz.questions.guarantee.card import Guarantee as Guarantee
+    from dpviz.questions.guarantee.plan import PlanArguments
     from dpviz.questions.papers.translate import Translation
 
 
@@ -33,6 +37,19 @@ def ask(question: str, /, **settings: Any) -> Asked:
         from dpviz.questions import asked
 
     return asked.ask(question, **settings)
+
+
+def guarantee(**plan: Unpack[PlanArguments]) -> Guarantee:
+    """The guarantee card of a plan; its arguments are those of `dpviz.questions.guarantee.plan.guarantee`.
+
+    >>> plan = dict(noise_multiplier=1.1, sample_rate=256 / 60_000, steps=14_062, delta=1e-5)
+    >>> dpviz.guarantee(**plan).headline  # doctest: +SKIP
+    'ε ≤ 2.38464 at δ = 1e-5, for one example'
+    """
+    with extra("ask"):
+        from dpviz.questions.guarantee import plan as of_plan
+
+    return of_plan.guarantee(**plan)
 
 
 def translate(text: str) -> Translation:
@@ -49,5 +66,15 @@ def translate(text: str) -> Translation:
     return reader.translate(text)
 
 
-_NAMES = {name for name in vars(_library) if not name.startswith("_")} | {"ask", "translate"}
+def __getattr__(name: str) -> Any:
+    """`Guarantee`, the class of `guarantee`: its words, and what they need, are loaded for who names it."""
+    if name != "Guarantee":
+        raise AttributeError(f"module 'dpviz' has no attribute {name!r}")
+    with extra("ask"):
+        from dpviz.questions.guarantee.card import Guarantee
+
+    return Guarantee
+
+
+_NAMES = {name for name in vars(_library) if not name.startswith("_")} | {"ask", "guarantee", "translate"}
 __all__ = sorted(_NAMES, key=lambda name: (not name.isupper(), name.islower(), name))

@@ -1,6 +1,7 @@
 """The shell: ``python -m dpviz epsilon --noise-multiplier 4 --sample-rate 0.01 --steps 10000 --delta 1e-5``.
 
-Numbers are written as on the pages: 1e-5, 256/60000, 50 %, 10k. Answers go to standard output, as JSON with ``--json``;
+Numbers are written as on the pages: 1e-5, 256/60000, 50 %, 10k. ``--size 60000 --batch 256`` stand for the sampling
+rate, ``--epochs 60`` for the steps that they take. Answers go to standard output, as JSON with ``--json``;
 what is wrong with an argument goes to standard error, with exit code 2. Where argcomplete is installed
 (``dpviz[shell]``), ``eval "$(register-python-argcomplete dpviz)"`` completes commands, questions and options.
 """
@@ -9,6 +10,7 @@ what is wrong with an argument goes to standard error, with exit code 2. Where a
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,16 +19,19 @@ from typing import Any
 
 import dpviz
 from dpviz._extras import MissingExtra, extra
+from dpviz.accounting import meanings
 from dpviz.accounting.pld.accountant import Tight
+from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
-from dpviz.mechanisms import MECHANISMS, of_person
-from dpviz.ui.launch import launch
+from dpviz.mechanisms import MECHANISMS, Mechanism, of_person
+from dpviz.runs.store.records import StoreError
+from dpviz.ui.launch import launch, stop
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
 UNKNOWNS = (*dict.fromkeys(kind.noise for kind in MECHANISMS), "sample_rate", "steps", "delta")
 NUMBERS = {name: f"{field.label} ({field.example})" for name, field in PARAMETERS.items()} | {
     "steps": "T: number of steps",
-    "delta": "δ: probability with which ε may fail",
+    "delta": f"δ: {meanings.DELTA}",
     "epsilon": "ε",
 }
 
@@ -38,31 +43,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser)
-    given, settings = parser.parse_known_args(arguments)
     try:
-        if settings and given.command != "ask":
-            raise ValueError(
-                f"{settings[0]!r} is not an option of {given.command}; 'python -m dpviz "
-                f"{given.command} --help' lists all options."
-            )
-        if given.command == "ask":
-            _ask(given, settings)
-        elif given.command == "app":
-            launch(given.port)
-        else:
-            answer = _answer(given)
-            unknown = getattr(given, "unknown", given.command)
-            print(json.dumps({unknown: answer, "method": given.method}) if given.json else repr(answer))
-    except (ValueError, OSError, MissingExtra) as problem:
+        try:
+            _run(*parser.parse_known_args(arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # who reads has read enough, as `head` does
+        _write_no_more()
+    except (ValueError, OSError, MissingExtra, StoreError) as problem:
         print(f"dpviz: {problem}", file=sys.stderr)
         return 2
     return 0
+
+
+def _write_no_more() -> None:
+    """Let standard output lead nowhere: Python would write what is left of it at its end, and complain."""
+    with suppress(OSError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _run(given: argparse.Namespace, settings: Sequence[str]) -> None:
+    if settings and given.command != "ask":
+        raise ValueError(
+            f"{settings[0]!r} is not an option of {given.command}; 'python -m dpviz "
+            f"{given.command} --help' lists all options."
+        )
+    if given.command == "ask":
+        _ask(given, settings)
+    elif given.command == "app":
+        launch(given.port)
+    elif given.command == "stop":
+        stop()
+    else:
+        answer = _answer(given)
+        unknown = getattr(given, "unknown", given.command)
+        print(json.dumps({unknown: answer, "method": given.method}) if given.json else repr(answer))
 
 
 def _answer(given: argparse.Namespace) -> float:
     """ε, δ, or what `solve` finds."""
     kind, unknown = KINDS[given.mechanism], getattr(given, "unknown", given.command)
     unknown = kind.noise if unknown in {each.noise for each in MECHANISMS} else unknown
+    _take_units(kind, unknown, given)
     others = {name for each in MECHANISMS for name in each.parameters()} - set(kind.parameters())
     if wrong := sorted(name for name in others if getattr(given, name) is not None):
         raise ValueError(
@@ -76,6 +98,44 @@ def _answer(given: argparse.Namespace) -> float:
     if given.command == "solve":
         return dpviz.solve(unknown, target_epsilon=known.pop("epsilon"), **known)
     return float(getattr(dpviz, given.command)(**known))
+
+
+def _take_units(kind: type[Mechanism], unknown: str, given: argparse.Namespace) -> None:
+    """Put q in place of --size and --batch, and T in place of --epochs, where they are not the mechanism's own.
+
+    As on the pages, q is batch ÷ N and T is epochs ÷ q, rounded up; of a mechanism whose step is an epoch, T is the
+    epochs.
+
+    Raises:
+        ValueError: if a number is given twice, or if nothing follows from one.
+    """
+    own = kind.parameters()
+    if given.batch is not None and "sample_rate" in own:
+        if unknown == "sample_rate" or given.sample_rate is not None:
+            raise ValueError("--size and --batch give the sampling rate: leave them out, or --sample-rate.")
+        given.sample_rate, given.batch = repr(_share(given)), None
+        if "size" not in own:
+            given.size = None
+    if given.epochs is not None and "epochs" not in own:
+        if unknown == "steps" or given.steps is not None:
+            raise ValueError("--epochs gives the number of steps: leave it out, or --steps.")
+        if unknown == "sample_rate":
+            raise ValueError("--epochs is no number of steps without a sampling rate: give --steps.")
+        epochs = _number("epochs", given.epochs)
+        if kind.step == "step":
+            rate = _number("sample_rate", given.sample_rate) if "sample_rate" in own else _share(given)
+            if not rate > 0.0:
+                raise ValueError("--epochs is no number of steps at a sampling rate of 0: give --steps.")
+            epochs = steps_of(epochs, rate)
+        given.steps, given.epochs = repr(epochs), None
+
+
+def _share(given: argparse.Namespace) -> float:
+    """Batch ÷ N."""
+    batch, size = _number("batch", given.batch), _number("size", given.size)
+    if not 0.0 <= batch <= size or not size:
+        raise ValueError(f"--batch {given.batch} is outside 0 to --size {given.size}, the number of examples.")
+    return batch / size
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,6 +174,12 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     app.add_argument("--port", default="8501", help="the port, which only this machine can reach (default 8501)")
+    commands.add_parser(
+        "stop",
+        help="end the workers of this machine, which go on without the app",
+        description="End the workers of this machine, and the runs that they compute. Runs that wait go on waiting.",
+        allow_abbrev=False,
+    )
     return parser
 
 

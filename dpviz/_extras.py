@@ -1,4 +1,4 @@
-"""What is installed apart from the core, which needs numpy and scipy alone: named where it is missed.
+"""Imports of optional packages, which name the missing extra: the core needs numpy and scipy alone.
 
 with extra("ask"):
     import plotly

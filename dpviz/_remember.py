@@ -1,4 +1,4 @@
-"""What was computed before: one memory a process, keyed by value, bounded in bytes, least recently used out first.
+"""A cache of results for the process, keyed by value and bounded in bytes; the least recently used go first.
 
     @remembered
     def curve(sigma: float, steps: int) -> Curve: ...

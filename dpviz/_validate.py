@@ -5,17 +5,17 @@ Each check returns the value in the type that the computation wants (float, int 
 "Expected sample_rate=1.4 in [0, 1]."
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from dpviz._arrays import Array, Bools
 
 
-def _numbers(name: str, value: Any, wanted: str) -> Array:
+def _numbers(name: str, value: object, wanted: str) -> Array:
     """`value` as a float array; text, None, booleans and NaN are refused."""
+    wanted = wanted.removeprefix("to be ")
     if isinstance(value, (str, bytes, bool)) or value is None:
         raise ValueError(f"Expected {name}={value!r} to be {wanted}, not {type(value).__name__}.")
     try:
@@ -31,7 +31,7 @@ def _numbers(name: str, value: Any, wanted: str) -> Array:
     return numbers
 
 
-def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], Bools]) -> Array:
+def _checked(name: str, value: object, wanted: str, holds: Callable[[Array], Bools]) -> Array:
     numbers = _numbers(name, value, wanted)
     good = holds(numbers)
     if not good.all():
@@ -44,53 +44,53 @@ def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], Bools]
 LEAST = float(np.finfo(np.float64).tiny)
 
 
-def any_number(name: str, value: Any) -> Array:
+def any_number(name: str, value: object) -> Array:
     """Numbers, whichever."""
     return _numbers(name, value, "a number")
 
 
-def noise_multiplier(value: Any, name: str = "noise_multiplier") -> Array:
+def noise_multiplier(value: object, name: str = "noise_multiplier") -> Array:
     """Noise standard deviation ÷ sensitivity; 0 and below give no privacy and are refused."""
     return positive(name, value)
 
 
-def positive(name: str, value: Any) -> Array:
+def positive(name: str, value: object) -> Array:
     """Positive numbers that have all their digits."""
     finite = _checked(name, value, "> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
     return _checked(name, finite, f">= {LEAST:.3g}", lambda x: x >= LEAST)
 
 
-def non_negative(name: str, value: Any) -> Array:
+def non_negative(name: str, value: object) -> Array:
     return _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
 
 
-def probability(name: str, value: Any) -> Array:
+def probability(name: str, value: object) -> Array:
     return _checked(name, value, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
 
 
-def open_probability(name: str, value: Any) -> Array:
+def open_probability(name: str, value: object) -> Array:
     return _checked(name, value, "in (0, 1)", lambda x: (x > 0) & (x < 1))
 
 
-def decay(value: Any, name: str = "decay") -> Array:
+def decay(value: object, name: str = "decay") -> Array:
     return _checked(name, value, "in [0, 1)", lambda x: (x >= 0) & (x < 1))
 
 
-def sample_rate(value: Any) -> Array:
+def sample_rate(value: object) -> Array:
     """Probabilities; none so small that it has lost digits, except 0."""
     rate = probability("sample_rate", value)
     return _checked("sample_rate", rate, f"to be 0 or >= {LEAST:.3g}", lambda x: (x == 0.0) | (x >= LEAST))
 
 
-def delta(value: Any, name: str = "delta") -> Array:
+def delta(value: object, name: str = "delta") -> Array:
     return open_probability(name, value)
 
 
-def epsilon(value: Any, name: str = "epsilon") -> Array:
+def epsilon(value: object, name: str = "epsilon") -> Array:
     return non_negative(name, value)
 
 
-def steps(value: Any, name: str = "steps", minimum: int = 0) -> Array:
+def steps(value: object, name: str = "steps", minimum: int = 0) -> Array:
     """Whole numbers of steps, as floats (2^53 of them are exact)."""
     return _checked(
         name,
@@ -105,7 +105,7 @@ LARGEST_ORDER = 1e12
 LARGEST_WHOLE_ORDER = 100_000  # of moments, which are summed term by term
 
 
-def orders(value: Any) -> Array:
+def orders(value: object) -> Array:
     """Rényi orders, real and > 1, one dimension, at least one."""
     numbers = np.atleast_1d(orders_of_any_shape(value))
     if numbers.ndim != 1:
@@ -113,7 +113,7 @@ def orders(value: Any) -> Array:
     return numbers
 
 
-def orders_of_any_shape(value: Any) -> Array:
+def orders_of_any_shape(value: object) -> Array:
     """Rényi orders, real and > 1, at least one, in whatever shape the caller wants to broadcast."""
     array = _checked("orders", value, f"> 1 and <= {LARGEST_ORDER:g}", lambda x: (x > 1) & (x <= LARGEST_ORDER))
     if array.size == 0:
@@ -121,7 +121,7 @@ def orders_of_any_shape(value: Any) -> Array:
     return array
 
 
-def whole_orders(value: Any, name: str = "orders") -> Array:
+def whole_orders(value: object, name: str = "orders") -> Array:
     """Moment orders λ, whole and >= 1, one dimension, at least one."""
     numbers = np.atleast_1d(whole_orders_of_any_shape(list(value) if isinstance(value, range) else value, name))
     if numbers.ndim != 1:
@@ -129,7 +129,7 @@ def whole_orders(value: Any, name: str = "orders") -> Array:
     return numbers
 
 
-def all_but_one(unknown: str, given: dict[str, Any], fewest_steps: int = 0) -> dict[str, float]:
+def all_but_one(unknown: str, given: Mapping[str, object], fewest_steps: int = 0) -> dict[str, float]:
     """The numbers that are `given` beside the unknown, which is left out, each checked for what its name means."""
     if given[unknown] is not None:
         raise ValueError(
@@ -145,7 +145,7 @@ def all_but_one(unknown: str, given: dict[str, Any], fewest_steps: int = 0) -> d
     }
 
 
-def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}.")
     return str(value)
@@ -157,13 +157,13 @@ def scalar(name: str, numbers: Array) -> float:
     return float(numbers)
 
 
-def number(**value: Any) -> float:
+def number(**value: object) -> float:
     """One argument as one number, checked for what its name means: `number(delta=1e-5)`."""
     (only,) = numbers(**value)
     return only
 
 
-def numbers(**values: Any) -> tuple[float, ...]:
+def numbers(**values: object) -> tuple[float, ...]:
     """Each argument as one number, checked for what its name means; what has no entry in MEANINGS is positive."""
     return tuple(
         scalar(name, MEANINGS[name](value) if name in MEANINGS else positive(name, value))
@@ -171,7 +171,7 @@ def numbers(**values: Any) -> tuple[float, ...]:
     )
 
 
-def whole(minimum: int, /, **value: Any) -> int:
+def whole(minimum: int, /, **value: object) -> int:
     """One argument as one whole number of at least `minimum`: `whole(1, steps=100)`."""
     ((name, given),) = value.items()
     if type(given) is int and minimum <= given <= 2**53:
@@ -180,7 +180,7 @@ def whole(minimum: int, /, **value: Any) -> int:
 
 
 # What numbers are that need not be just positive, by the arguments' names.
-MEANINGS: dict[str, Callable[[Any], Array]] = {
+MEANINGS: dict[str, Callable[[object], Array]] = {
     "sample_rate": sample_rate,
     **{name: partial(open_probability, name) for name in ("delta", "delta_mu", "prior", "fpr", "confidence", "chance")},
     **{name: partial(probability, name) for name in ("share", "quantile")},
@@ -189,7 +189,7 @@ MEANINGS: dict[str, Callable[[Any], Array]] = {
 }
 
 
-def distances(value: Any, name: str = "distances") -> Array:
+def distances(value: object, name: str = "distances") -> Array:
     """Gradient distances or norms: one dimension, at least 2, finite, >= 0."""
     array = _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if array.ndim != 1 or array.size < 2:
@@ -197,7 +197,7 @@ def distances(value: Any, name: str = "distances") -> Array:
     return array
 
 
-def estimator_failure(value: Any) -> float:
+def estimator_failure(value: object) -> float:
     """γ: the estimate may be too low with this probability; above ½ the margin would turn negative."""
     wanted = f"in [{LEAST:.3g}, 0.5]"
     return scalar(
@@ -205,7 +205,7 @@ def estimator_failure(value: Any) -> float:
     )
 
 
-def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Array:
+def delta_beyond_failure(delta_mu: object, failure: float, estimates: float) -> Array:
     """δ_μ as an array, checked to exceed Γ = estimator_failure · estimates: what Γ takes is no longer there for ε."""
     numbers = delta(delta_mu, "delta_mu")
     total = failure * estimates
@@ -218,12 +218,12 @@ def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Arr
     return numbers
 
 
-def epsilon_or_infinite(value: Any, name: str = "epsilon") -> Array:
+def epsilon_or_infinite(value: object, name: str = "epsilon") -> Array:
     """ε that may be inf: an accountant's answer where it proves nothing."""
     return _checked(name, value, ">= 0", lambda x: x >= 0)
 
 
-def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
+def whole_orders_of_any_shape(value: object, name: str = "orders") -> Array:
     """Moment orders λ, whole and >= 1, at least one, in whatever shape the caller wants to broadcast."""
     array = _checked(
         name,
@@ -236,7 +236,7 @@ def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
     return array
 
 
-def losses(value: Any, name: str = "losses") -> Array:
+def losses(value: object, name: str = "losses") -> Array:
     """Losses of examples: one dimension, inf allowed, NaN refused."""
     array = _numbers(name, value, "a list of losses")
     if array.ndim != 1:

@@ -11,7 +11,9 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 # Before anything loads a BLAS: workers share the cores, and more threads than cores slow every test down.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -26,6 +28,24 @@ from hypothesis import settings  # noqa: E402
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("explore" if os.environ.get("DPVIZ_EXPLORE") else "steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cluster_stays() -> Iterator[None]:
+    """Local clusters outlive the engine that started them, not the tests."""
+    from dpviz.runs.cluster import local
+
+    stores, start = set[Path](), local.start
+
+    def noted(store: Path, *rest: Any) -> Any:
+        stores.add(store)
+        return start(store, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "start", noted)
+        yield
+        for store in stores:
+            local.stop(store)
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks decide what is run

@@ -1,8 +1,11 @@
 """Names mean one thing."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dpviz"
 
@@ -39,3 +42,54 @@ def test_names_are_nouns() -> None:
     names = [identifiers(ast.parse(file.read_text(encoding="utf-8"))) for file in PACKAGE.rglob("*.py")]
     files = {word: sum(word in of_file for of_file in names) for word in MOST_FILES}
     assert {word: count for word, count in files.items() if count > MOST_FILES[word]} == {}
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def known_names() -> set[str]:
+    """What a name in backticks may be: an identifier, a word of a table, a text, a file, a setting of a peer."""
+    names = {part for file in FILES for part in (file.stem, *file.relative_to(PACKAGE.parent).parts)}
+    for file in FILES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names |= identifiers(tree)
+        names |= {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+    for table in PACKAGE.rglob("*.toml"):
+        names |= set(re.findall(r"\w+", table.read_text(encoding="utf-8")))
+    return names | {"server", "allowedHosts", "corsAllowedOrigins", "distributed", "comm", "tls"}
+
+
+def docstrings(tree: ast.Module) -> list[str]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [text for node in ast.walk(tree) if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+
+
+def test_every_name_in_backticks_in_a_docstring_exists() -> None:
+    known = known_names()
+    dead = {
+        (str(file.relative_to(PACKAGE)), name)
+        for file in FILES
+        for text in docstrings(ast.parse(file.read_text(encoding="utf-8")))
+        for name in re.findall(r"`([A-Za-z_][\w.]*)`", text)
+        if not set(name.removesuffix(".py").removesuffix(".toml").split(".")) <= known
+    }
+    assert dead == set()
+
+
+def test_every_file_that_the_docs_name_exists() -> None:
+    root = PACKAGE.parent
+    for page in [root / "README.md", *(root / "docs").glob("*.md")]:
+        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        paths = re.findall(r"`((?:dpviz|tests|tools|docs|benchmarks|pages|examples)/[\w./-]*)`", prose)
+        missing = {path for path in paths if not (root / path).exists() and "NAME" not in path}
+        assert missing == set(), page.name
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_module_has_one_title(file: Path) -> None:
+    """A second text in the middle is a second idea: it has a file of its own."""
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    texts = [n for n in module.body[1:] if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
+    assert not [text.lineno for text in texts]

@@ -1,6 +1,7 @@
 """The wheel: what it holds and asks for, and what each of its parts says where another is not installed."""
 
 import configparser
+import os
 import re
 import subprocess
 import sys
@@ -85,6 +86,38 @@ for words in ("ask success", "ask", "app"):
 def test_a_missing_extra_is_named(kind: type[Exception], missing: str, words: str) -> None:
     with pytest.raises(kind, match=words), extra("train"):
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+
+ALONE = """
+import sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import dpviz
+from dpviz._extras import MissingExtra
+
+print(dpviz.ask("expected").headline)
+try:
+    dpviz.ask("leakage")
+except MissingExtra as missing:
+    print(missing)
+"""
+
+
+def test_questions_need_no_more_than_the_extra_for_asking(tmp_path: Path) -> None:
+    """A question about recorded runs has none; one that trains says what is missing."""
+    missing = {"psutil", "distributed", "dask", "streamlit", "cryptography", "torch", "PIL", "starlette", "tornado"}
+    command = [sys.executable, "-c", ALONE.format(missing=missing)]
+    environment = {**os.environ, "DPVIZ_HOME": str(tmp_path)}
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    headline, missing_words = ran.stdout.splitlines()
+    assert headline.startswith("At ε ≤ 2 and δ = 1e-5, a run measured here")
+    assert missing_words == "This needs torch, which is not installed; it comes with dpviz[train]."
 
 
 def test_extras_and_requirements_name_the_same_packages() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from dpviz._remember import MEMORY, Memory, Named, remembered, weight
-from dpviz.accounting.bayesian.accountant import BayesianSweep
+from dpviz.accounting.bayesian.sweep import BayesianSweep
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample
 from dpviz.mechanisms.divergences import replaced_divergence
@@ -131,6 +131,14 @@ def test_equal_arguments_are_computed_once_and_names_stand_for_what_they_name() 
     assert watched() is None
 
 
+def test_the_same_value_under_another_name_is_another_call() -> None:
+    @remembered
+    def share(*, taken: int = 0, kept: int = 0) -> tuple[int, int]:
+        return taken, kept
+
+    assert [share(taken=1), share(kept=1), share(taken=1, kept=0)] == [(1, 0), (0, 1), (1, 0)]
+
+
 @pytest.mark.parametrize(("page", "curves"), [("compose", "curves"), ("noise", "noisecurves")])
 def test_many_large_samples_stay_within_the_bound(page: str, curves: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the sample and its clipped distances only numbers are kept, and no key holds a sample."""
@@ -159,7 +167,7 @@ def upload(name: str) -> Held[GradientSample]:
 def test_an_upload_goes_with_its_session(page: str, curves: str, monkeypatch: pytest.MonkeyPatch) -> None:
     held = upload(f"of {curves}")
     values = {SOURCE.key: "upload", curves: ("bayesian",), QUANTILES.key: ("q50",)}
-    monkeypatch.setattr(sources, "_resolved", lambda _, held=held: held)
+    monkeypatch.setattr(sources, "resolved", lambda _, held=held: held)
     first = compute(page, values)
     assert len(held.memory) > 0
     watched = weakref.ref(held)
@@ -174,7 +182,7 @@ def test_an_upload_goes_with_its_session(page: str, curves: str, monkeypatch: py
 def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.MonkeyPatch) -> None:
     here, sessions = {"stays"}, Mock()
     sessions.is_active_session = here.__contains__
-    monkeypatch.setattr(server, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
+    monkeypatch.setattr(server, "_visited", dict.fromkeys(("stays", "leaves", "comes back")))
     look = partial(server.end, sessions)
     assert look(0.0) == 0
     assert look(server.AWAY - 1.0) == 0
@@ -183,7 +191,7 @@ def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.Mon
     here.remove("comes back")
     assert look(server.AWAY) == 1
     sessions.close_session.assert_called_once_with("leaves")
-    assert set(server._met) == {"stays", "comes back"}
+    assert set(server._visited) == {"stays", "comes back"}
 
 
 SMALL = {
@@ -192,8 +200,6 @@ SMALL = {
 }
 # Of the processes that train, or one fixed value each.
 LARGE_BUT_FEW = {"_loaded", "_read", "mnist_subset", "_filters", "basis"}
-# One entry for each table, or each name in one, that comes with the package.
-OF_TABLES = {"tables_of", "checked"}
 
 
 def caches(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
@@ -215,7 +221,7 @@ def growing(text: str) -> list[str]:
         bounded = entries is not None and int(entries[1]) <= 4096
         if len(hints) == 1:  # one value, made once
             continue
-        large = (node.name in LARGE_BUT_FEW and int(entries[1]) <= 2) or node.name in OF_TABLES if entries else False
+        large = node.name in LARGE_BUT_FEW and int(entries[1]) <= 2 if entries else False
         if not bounded or not (kinds <= SMALL or large):
             found.append(node.name)
     return found

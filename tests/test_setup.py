@@ -1,4 +1,4 @@
-"""The set-up: what ``make run`` says when it cannot, what is pinned, and what the library needs."""
+"""The set-up: what ``make run`` says when it cannot, and what is pinned."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpviz.__main__ import main
+from tools import install
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,44 +21,52 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subproces
     )
 
 
-# Runs what it is given as Python does, but as an older version; and a stand-in that fails at every question.
-OLD = f"""#!/bin/sh
-exec '{sys.executable}' -c "import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])" "$2"
-"""
-FAILS = "#!/bin/sh\necho 'pyenv: python3: command not found'\nexit 1\n"
-
-
-def executable(file: Path, script: str) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if script == sys.executable:
-        file.symlink_to(script)
-    else:
-        file.write_text(script)
-        file.chmod(0o755)
-    return file
+def test_an_older_python_is_told_which_one_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install.sys, "version_info", (3, 9, 1))
+    monkeypatch.setattr(install, "PYTHON", Path("/nowhere/python"))
+    with pytest.raises(SystemExit, match=r"3\.11 to 3\.14; this is 3\.9\. Name another: make run PYTHON=python3\.12"):
+        install.main("app")
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "answer", "problem"),
+    ("named", "card", "system", "backend"),
     [
-        ({}, sys.executable, sys.executable, ""),
-        ({"python3.9": OLD}, "{folder}/python3.9", "", "needs Python 3.11.*is Python 3.9"),
-        ({}, "/nowhere/python3", "", "/nowhere/python3 does not run"),
-        ({"python3": FAILS, "python3.12": sys.executable}, "", "python3.12", ""),
-        ({".venv/bin/python": sys.executable}, "", ".venv/bin/python", ""),  # the environment that is there stays
-        ({}, "", "", "none was found"),
+        ("", False, "linux", "cpu"),
+        ("auto", False, "linux", "cpu"),
+        ("", True, "linux", ""),  # the usual build has CUDA
+        ("cu130", False, "linux", "cu130"),
+        ("cpu", True, "linux", "cpu"),
+        ("", False, "darwin", ""),  # one build for this system
     ],
 )
-def test_a_python_is_taken_or_what_is_wrong_is_said_in_one_line(
-    there: dict[str, str], asked: str, answer: str, problem: str, tmp_path: Path
+def test_pytorch_has_no_cuda_without_a_card(
+    named: str, card: bool, system: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, script in there.items():
-        executable(tmp_path / name, script)
-    asked = asked.format(folder=tmp_path)
-    ran = run("/bin/sh", ROOT / "tools/find_python.sh", asked, cwd=tmp_path, PATH=str(tmp_path))
-    assert (ran.returncode, ran.stdout.strip()) == (bool(problem), answer)
-    assert re.search(problem, ran.stderr)
-    assert len(ran.stderr.splitlines()) == bool(problem)
+    monkeypatch.setenv("UV_TORCH_BACKEND", named)
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/nvidia-smi" if card else None)
+    monkeypatch.setattr(install.sys, "platform", system)
+    assert install.torch_backend() == backend
+
+
+@pytest.mark.parametrize("uv", [True, False])
+def test_pytorch_comes_from_its_own_index_and_else_from_the_usual_one(
+    uv: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def fails_first(command: list[str], **options: object) -> subprocess.CompletedProcess[bytes]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, int(len(commands) == 1))
+
+    monkeypatch.setattr(install, "torch_backend", lambda: "cpu")
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/uv" if uv and name == "uv" else None)
+    monkeypatch.setattr(install.subprocess, "run", fails_first)
+    install.install_torch()
+    own, usual = commands
+    assert ("--torch-backend=cpu" if uv else f"--index-url={install.TORCH_INDEX}/cpu") in own
+    assert "--no-deps" in own
+    assert usual == [*install.pip(), own[-1]]
+    assert own[-1] in (ROOT / "requirements.txt").read_text().splitlines()
 
 
 def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,22 +86,21 @@ def test_what_is_no_port_is_said_in_one_line(port: str, capsys: pytest.CaptureFi
     assert f"PORT={port}" in line
 
 
-def test_no_network_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_set_up_that_could_not_finish_says_so_and_begins_again(tmp_path: Path) -> None:
     """A copy of the set-up in a new place, with a package index that refuses connections."""
     (tmp_path / "tools").mkdir()
-    for name in ("requirements.txt", "tools/constraints.txt", "tools/install.py", "tools/torch_build.py"):
+    for name in ("requirements.txt", "tools/constraints.txt", "tools/install.py"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     with socket.socket() as unanswered:
         unanswered.bind(("127.0.0.1", 0))  # bound, not listening: every connection is refused
         index = f"http://127.0.0.1:{unanswered.getsockname()[1]}/simple"
         installed = run(
             sys.executable, tmp_path / "tools/install.py", "app", PIP_INDEX_URL=index, PIP_CONFIG_FILE=os.devnull,
-            PIP_FIND_LINKS="", PIP_NO_CACHE_DIR="1", PIP_EXTRA_INDEX_URL="",
+            PIP_FIND_LINKS="", PIP_NO_CACHE_DIR="1", PIP_EXTRA_INDEX_URL="", PIP_RETRIES="1",
         )  # fmt: skip
     assert installed.returncode == 1
-    [line] = installed.stderr.splitlines()
-    assert "no network" in line
-    assert "install.log" in line
+    assert "Connection refused" in installed.stderr
+    assert installed.stderr.endswith("Run the same command again to go on.\n")
     assert not (tmp_path / ".venv" / "installed-app").exists()
 
 

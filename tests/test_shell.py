@@ -12,6 +12,7 @@ import pytest
 
 import dpviz
 from dpviz.__main__ import main
+from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, SecretPartition, TruncatedPoisson
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = ["--noise-multiplier", "4", "--sample-rate", "1 %", "--steps", "10k"]
@@ -34,6 +35,50 @@ def test_as_a_program() -> None:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stderr) == (0, "")
     assert float(found.stdout) == dpviz.epsilon("moments", delta=1e-5, **KNOWN)
+
+
+@pytest.mark.parametrize("words", [["ask"], ["ask", "compose", "--settings"], ["epsilon", "--help"]])
+def test_a_reader_that_has_enough_is_no_error(words: list[str]) -> None:
+    """As `dpviz ask | head`: the pipe is closed before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "dpviz", *words]
+    found = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+DATA = ["--size", "60k", "--batch", "256"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mechanism", "steps"),
+    [
+        ([*DATA, "--epochs", "60"], SampledGaussian(1.1, 256 / 60_000), 14_063),  # 14 062.5
+        (["--sample-rate", "256/60000", "--epochs", "60"], SampledGaussian(1.1, 256 / 60_000), 14_063),
+        ([*DATA, "--steps", "10k"], SampledGaussian(1.1, 256 / 60_000), 10_000),
+        (["--mechanism", "fixed", *DATA, "--epochs", "60"], FixedSize(1.1, 60_000, 256), 14_063),
+        (["--mechanism", "allocation", "--batches", "234", "--epochs", "60"], RandomAllocation(1.1, 234), 60),
+        (
+            ["--mechanism", "truncated", *DATA, "--largest-batch", "300", "--epochs", "1"],
+            TruncatedPoisson(1.1, 256 / 60_000, 60_000, 300),
+            235,
+        ),
+        (["--mechanism", "secret", "--batches", "9", "--epochs", "3", "--steps", "1"], SecretPartition(1.1, 9, 3), 1),
+    ],
+)
+def test_epochs_batch_and_size_stand_for_steps_and_rate(
+    arguments: list[str], mechanism: dpviz.Mechanism, steps: int, output: Callable[..., str]
+) -> None:
+    found = float(output("epsilon", "--noise-multiplier", "1.1", *arguments, "--delta", "1e-5"))
+    assert found == dpviz.epsilon("tight", mechanism=mechanism, steps=steps, delta=1e-5)
+
+
+def test_a_run_in_epochs_is_solved_for(output: Callable[..., str]) -> None:
+    known = ["--epsilon", "3", "--delta", "1e-5", *DATA, "--epochs", "60", "--method", "renyi"]
+    found = float(output("solve", "noise_multiplier", *known))
+    one = {"sample_rate": 256 / 60_000, "steps": 14_063, "delta": 1e-5}
+    assert found == dpviz.solve("noise_multiplier", target_epsilon=3.0, method="renyi", **one)
 
 
 def test_delta_solve_and_options(output: Callable[..., str]) -> None:
@@ -66,8 +111,29 @@ def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
         (["epsilon", *STEPS, "--delta", "1e-5", "--sigma", "3"], "'--sigma' is not an option of epsilon"),
         (["epsilon", *STEPS, "--delta", "1e-5", "--option", "orders"], "--option orders has no value"),
         (["solve", "steps", *STEPS[:4], "--epsilon", "1"], "--delta is missing"),
+        (["epsilon", *STEPS, "--delta", "1e-5", "--epochs", "60"], "--epochs gives the number of steps"),
+        (["epsilon", *STEPS, "--delta", "1e-5", *DATA], "--size and --batch give the sampling rate"),
+        (["epsilon", *STEPS, "--delta", "1e-5", *DATA[:2]], "--size does not belong to --mechanism gaussian"),
+        (["epsilon", *STEPS[:2], "--batch", "256", "--epochs", "60"], "--size is missing"),
+        (
+            ["epsilon", *STEPS[:2], "--size", "9", "--batch", "10", "--epochs", "1"],
+            "--batch 10 is outside 0 to --size 9",
+        ),
+        (["epsilon", *STEPS[:2], "--size", "0", "--batch", "0", "--epochs", "1"], "--batch 0 is outside 0 to --size 0"),
+        (
+            ["epsilon", *STEPS[:2], "--size", "9", "--batch", "0", "--epochs", "1"],
+            "no number of steps at a sampling rate",
+        ),
+        (
+            ["solve", "sample_rate", *STEPS[:2], "--epochs", "60", "--epsilon", "1"],
+            "without a sampling rate: give --steps",
+        ),
+        (
+            ["app", "--port", "８５０１"],
+            "Expected PORT=８５０１ to be a whole number from 1 to 65535, in the digits 0 to 9",
+        ),
         (["ask", "sucess"], "Question 'sucess' does not exist; choose one of compose, "),
-        (["ask", "success", "--prior", "2"], "Prior: 2 is outside"),
+        (["ask", "success", "--prior", "2"], "Prior must be at least 1e-9 and below 1, not 2"),
         (["ask", "success", "--eps", "2"], "has no setting 'eps'; it has epsilon"),
         (["ask", "success", "--prior"], "--prior has no value"),
         (["ask", "success", "prior=2"], "Expected --NAME VALUE"),

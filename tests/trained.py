@@ -46,8 +46,8 @@ def recorded(
     """The run in the store as if it had ended here; `told` replaces parts of its summary, `changed` settings."""
     weights, summary = trained(method)
     settings = TINY.with_(method=method, **changed).to_json()
-    record = made.store.create(target="dpviz.runs.work:train", settings=settings, options={}, name=name, owner="test")
-    made.store.claim("test", None, 100)
+    record = made.store.create(target="dpviz.runs.work:train", settings=settings, options={}, name=name)
+    made.store.begin(record.id)
     made.weights(record.id).parent.mkdir(exist_ok=True)
     made.weights(record.id).write_bytes(weights)
     last = {"kind": summary["state"], "step": summary["steps"], "time": 1.0, **summary, **(told or {})}

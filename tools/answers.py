@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -28,6 +27,7 @@ from dpviz.questions import links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
+from dpviz.questions.plain_text import plain_text
 from dpviz.questions.question import Question
 
 WIDTH = 1e-9
@@ -70,7 +70,7 @@ def text(field: Field[Any], rng: random.Random) -> str:
 
 def asked(page: str, query: str) -> tuple[Question[Any], Answer[Any]]:
     """The question of a link and its whole answer; ValueError where there is none."""
-    texts = links.read(dict(parse_qsl(query, keep_blank_values=True)), page)
+    texts = links.read(dict(parse_qsl(query, keep_blank_values=True)))
     shown = next(shown for shown in PAGES if shown.key == page)
     get = of_texts(texts)
     question = shown.question(get)
@@ -79,7 +79,7 @@ def asked(page: str, query: str) -> tuple[Question[Any], Answer[Any]]:
 
 def numbers(words: str) -> list[float]:
     """Those in a sentence, in their order."""
-    plain = re.sub(r"<[^>]+>", "", unescape(words))
+    plain = plain_text(words)
     found = [re.sub(r"[  ,]", "", each).replace("−", "-") for each in NUMBER.findall(plain)]
     return [float(each) for each in found]
 

@@ -19,7 +19,7 @@ def page() -> str:
     for name, card in reversed(shown.items()):
         bibtex = "\n\n".join(card.bibtex)
         built.append(
-            f"## {name}\n\n{card.about}\n\n**What its number is:** {card.kind}\n\n**When to cite it:** {card.when}\n\n"
+            f"## {name}\n\n{card.about}\n\n**What its number is:** {card.kind}\n\n**When to cite it:** {card.cite}\n\n"
             f"{card.cited}\n\n```bibtex\n{bibtex}\n```"
         )
     return "\n\n".join(built) + "\n"

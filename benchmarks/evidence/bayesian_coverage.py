@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_cost
 from dpviz.accounting.bayesian.costs import psi
 from dpviz.accounting.bayesian.pool import Pool
-from dpviz.gradients.law_sample import true_norms_epsilon
+from dpviz.gradients.law_truth import true_norms_epsilon
 
 Array = npt.NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
-from dpviz.accounting.pld.grid import _epsilon_of_group, gaussian_epsilon
+from dpviz.accounting.pld.grid import _epsilon_of_group
 from dpviz.accounting.pld.plan import promised
+from dpviz.accounting.pld.single_step import gaussian_epsilon
 from dpviz.mechanisms import SampledGaussian
 
 SEED = 20

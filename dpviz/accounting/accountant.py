@@ -1,7 +1,7 @@
-"""One face for all accountants: a frozen value that turns steps into ε and says all about itself.
+"""The base class of accountants: a frozen value that turns steps into ε and describes itself.
 
-What it is called, what its number is compared with the truth (`kind`), which mechanisms it knows and why not others
-(`supports`), its formula with today's numbers (`latex`), where it comes from: a new one is one file, and one entry in
+It states its name, how its number compares with the truth (`kind`), which mechanisms it knows and why not others
+(`supports`), its formula with today's numbers (`latex`) and its source. A new accountant is one file, and one entry in
 `methods.ACCOUNTANTS`.
 
 What-if pages ask `evaluate` for whole curves (arrays broadcast, cost independent of the number of steps); a live run
@@ -38,12 +38,12 @@ class Accountant(ABC):
         bibtex: the same for a bibliography: keys in papers.bib, or entries of one's own; not of the conversion.
         title: what it is called in a sentence.
         about: what it is, in two or three sentences.
-        when: when to cite it. (These five stand in cards.toml, or in the class.)
+        cite: when to cite it. (These five stand in cards.toml, or in the class.)
         live: whether a run reads it after every step.
         options: option of the facade → the class's field.
         choices: options with a closed list of values, the first one the default.
-        texts: label, short_label, family, formula and reason, where they are not the usual ones; one that an option
-            decides has the option's value behind its name ("label_lower").
+        texts: label, short_label, family, formula, when and reason, where they are not the usual ones; one that an
+            option decides has the option's value behind its name ("label_lower").
     """
 
     name: ClassVar[str]
@@ -51,7 +51,7 @@ class Accountant(ABC):
     bibtex: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
-    when: ClassVar[str] = ""
+    cite: ClassVar[str] = ""
     live: ClassVar[bool] = False
     options: ClassVar[Mapping[str, str]] = {}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -105,7 +105,9 @@ class Accountant(ABC):
     def card(self) -> Card:
         """What a page tells of it: no number of today's."""
         worth = " ".join([KINDS[self.kind], self.kind_reason]).strip()
-        return Card(self.label, self.title, self.about, worth, self.when, self.reference, self.bibtex)
+        return Card(
+            self.label, self.title, self.about, worth, self._text("cite", self.cite), self.reference, self.bibtex
+        )
 
     def supports(self, mechanism: Mechanism) -> str:
         """Why it has no number for this mechanism; empty where it has."""
@@ -134,20 +136,20 @@ class Accountant(ABC):
     def epsilon_of(self, mechanism: Mechanism, *, steps: ArrayLike, delta: ArrayLike) -> Bound:
         """ε of `steps` equal steps of one mechanism; steps and δ broadcast."""
         self.check(mechanism)
-        count, target = np.broadcast_arrays(_validate.steps(steps), _validate.delta(delta))
+        count, target = np.broadcast_arrays(mechanism.counted(steps), _validate.delta(delta))
         return self._epsilon(equal_steps(mechanism, count), target.ravel()).reshape(count.shape)
 
     def epsilon_of_each(self, mechanisms: Sequence[Mechanism], steps: int, delta: float) -> Bound:
         """ε of `steps` ≥ 0 equal steps of each of these mechanisms at δ in (0, 1): a bound of shape (n,)."""
         self.check(*mechanisms)
-        counts = np.full((len(mechanisms), 1), float(steps))
+        counts = np.array([[float(mechanism.counted(steps))] for mechanism in mechanisms])
         rows = Composition(tuple(mechanisms), np.arange(len(counts))[:, None], counts)
         return self._epsilon(rows, np.full(len(counts), delta))
 
     def delta_of(self, mechanism: Mechanism, *, steps: ArrayLike, epsilon: ArrayLike) -> Array:
         """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; steps and ε broadcast."""
         self.check(mechanism)
-        count, target = np.broadcast_arrays(_validate.steps(steps), _validate.epsilon(epsilon))
+        count, target = np.broadcast_arrays(mechanism.counted(steps), _validate.epsilon(epsilon))
         return self._delta(equal_steps(mechanism, count), target.ravel()).reshape(count.shape)
 
     def evaluate(
@@ -266,9 +268,12 @@ def gaussian_rows(
     count, target = np.broadcast_to(count, shape), np.broadcast_to(target, shape)
     if sigma.size == rate.size == 1:  # as curves over steps ask
         return equal_steps(SampledGaussian(sigma.item(), rate.item()), count), target
-    settings = np.stack([np.broadcast_to(sigma, shape).ravel(), np.broadcast_to(rate, shape).ravel()], axis=1)
-    different, member = np.unique(settings, axis=0, return_inverse=True)
-    return Composition(GaussianSteps(*different.T), member.reshape(-1, 1), count.reshape(-1, 1)), target
+    # As complex numbers, which are sorted by their real parts first: pairs take five times as long, and memory.
+    settings = np.broadcast_to(sigma, shape).ravel() + 1j * np.broadcast_to(rate, shape).ravel()
+    different, member = np.unique(settings, return_inverse=True)
+    return Composition(
+        GaussianSteps(different.real.copy(), different.imag.copy()), member.reshape(-1, 1), count.reshape(-1, 1)
+    ), target
 
 
 def needs_sampled_gaussian(mechanism: Mechanism) -> str:

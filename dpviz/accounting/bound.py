@@ -1,4 +1,4 @@
-"""What an accountant answers: ε (or δ), what decided it, and why it may not exist."""
+"""An accountant's result: ε (or δ), the order that decided it, and why there may be none."""
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum

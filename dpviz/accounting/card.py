@@ -24,7 +24,7 @@ class Card:
         title: in a sentence: "the moments accountant".
         about: what it is, in two or three sentences.
         kind: what its number is worth.
-        when: when to cite it.
+        cite: when to cite it.
         cited: whom, as one cites them.
         papers: the same for a bibliography: keys in papers.bib, or entries of one's own.
     """
@@ -33,7 +33,7 @@ class Card:
     title: str
     about: str
     kind: str
-    when: str
+    cite: str
     cited: str
     papers: tuple[str, ...]
 
@@ -63,5 +63,5 @@ def words(name: str) -> dict[str, Any]:
 def card(name: str) -> Card:
     """The card of what is no `Accountant` and bounds the truth from above, but where cards.toml says otherwise."""
     entry = {"worth": KINDS[Kind.UPPER]} | words(name)
-    keys = ("label", "title", "about", "worth", "when", "reference", "bibtex")
+    keys = ("label", "title", "about", "worth", "cite", "reference", "bibtex")
     return Card(*(entry[key] for key in keys))

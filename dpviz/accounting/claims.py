@@ -1,4 +1,4 @@
-"""What may be said of a plan or a run: one ε at one δ, who proves it, what it covers, and on which conditions.
+"""The privacy claim of a plan or a run: one ε at one δ, its accountant, its coverage and its conditions.
 
 Every place that shows an ε of a run reads a `Claim` and nothing else; what accountants read step by step are readings.
 
@@ -49,8 +49,8 @@ class Claim:
         lower: What the ε of the same releases is not below; None where that is not known.
         steps: The most steps that are covered.
         counts: The most private counts that are covered.
-        success: The highest share of right guesses of membership at even odds, from the whole privacy curve where it
-            is known; None where only (ε, δ) is.
+        success: The highest share of right guesses of membership at even odds, from the privacy curve of the whole
+            plan where it is known, which also bounds what an earlier end shows; None where only (ε, δ) is known.
         order: The one Rényi order, fixed ahead, at which a filter enforces it.
         conditions: What must be true of this run besides, in words.
         reason: Why nothing is claimed; empty where something is.
@@ -118,7 +118,10 @@ class Claim:
 
     @property
     def guess(self) -> float:
-        """The highest share of right guesses at even odds whether one example took part, over all attacks."""
+        """The highest share of right guesses at even odds whether one example took part, over all attacks.
+
+        The least of what the steps so far and the whole plan allow.
+        """
         return self.pair if self.success is None else min(self.pair, self.success)
 
     @property
@@ -138,7 +141,7 @@ class Claim:
             return self
         return replace(
             self, epsilon=odometer, accountant=MixtureOdometer.name, covers="any_end", lower=None,
-            order=None, success=None, steps=step,
+            order=None, steps=step,
             reason="",
         )  # fmt: skip
 

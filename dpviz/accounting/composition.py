@@ -1,4 +1,4 @@
-"""Basic and strong composition of (ε, δ) steps: what one had before moments (Dwork, Rothblum, Vadhan 2010).
+"""Basic and strong composition of (ε, δ) steps, the methods before moments (Dwork, Rothblum, Vadhan 2010).
 
 One Gaussian step is (ε₀, δ₀)-DP with ε₀ = √(2 ln(1.25/δ₀))/σ (Dwork & Roth 2014, Theorem A.1). That theorem is proved
 for ε₀ ≤ 1; beyond, it is kept where the exact profile of the Gaussian (Balle & Wang 2018, Theorem 8) confirms it and

@@ -1,4 +1,4 @@
-"""What a live run has spent, for one accountant."""
+"""The record of a live run's steps, with the ε that one accountant finds for them."""
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant

@@ -1,4 +1,4 @@
-"""The library's front door: ε and δ by the name of a method."""
+"""The main entry points of accounting: ε and δ by the name of a method."""
 
 import itertools
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -142,8 +142,10 @@ def epsilon(
     _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
         return _plain(chosen.epsilon_of(mechanism, steps=steps, delta=delta).epsilon)
-    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
-    return _plain(chosen.evaluate(**step, steps=steps, delta=delta).epsilon)
+    assert noise_multiplier is not None
+    assert sample_rate is not None
+    bound = chosen.evaluate(noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta)
+    return _plain(bound.epsilon)
 
 
 @overload
@@ -165,8 +167,11 @@ def delta(
     _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
         return _plain(chosen.delta_of(mechanism, steps=steps, epsilon=epsilon))
-    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
-    return _plain(chosen.delta(**step, steps=steps, epsilon=epsilon))
+    assert noise_multiplier is not None
+    assert sample_rate is not None
+    return _plain(
+        chosen.delta(noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, epsilon=epsilon)
+    )
 
 
 def _check_step(noise_multiplier: object, sample_rate: object, mechanism: Mechanism | None) -> None:
@@ -175,7 +180,7 @@ def _check_step(noise_multiplier: object, sample_rate: object, mechanism: Mechan
         if mechanism is not None and value is not None:
             raise ValueError(f"Expected no {name}={value!r} with a mechanism, which has its own value. Leave it out.")
         if mechanism is None and value is None:
-            raise ValueError(f"Expected {name}=None to be a number. Give σ and q, or a mechanism.")
+            raise ValueError(f"Expected {name} to be given. Give noise_multiplier and sample_rate, or a mechanism.")
 
 
 def one_mechanism(

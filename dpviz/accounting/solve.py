@@ -1,4 +1,4 @@
-"""Give any all-but-one of (ε, δ, σ, q, T) and a method, get the missing one, never on the unsafe side.
+"""The missing one of (ε, δ, σ, q, T), by any method and from the others, never on the unsafe side.
 
     >>> training = dict(sample_rate=0.01, steps=10_000, delta=1e-5)
     >>> round(solve("noise_multiplier", target_epsilon=1.0, method="renyi", **training), 4)
@@ -13,25 +13,10 @@ In place of ε a target may be a risk, read off the whole privacy curve (`accoun
 
 ε itself is `dpviz.epsilon`. What is returned was put back into the accountant: epsilon(method, answer) ≤ target_epsilon
 holds for the very float.
-
-The point where a monotone requirement starts to hold, approached from the side where it does.
-
-The requirement is a function `gap` that is ≤ 0 where it holds; inf and −inf are allowed where it has no size. The
-answer is always a point at which gap ≤ 0 was *seen*: rounding can make it a little too careful, never too bold.
-
-Where a guarantee needs no noise: the event that an example is ever drawn fits into δ.
-
-Of T Poisson samples with rate q an example is in none with probability (1 − q)^T; then it leaves no trace, whatever is
-released. So any mechanism is (0, δ)-DP for δ ≥ 1 − (1 − q)^T, and those that are drawn may be published as they are:
-formally a guarantee, and none that anyone should want.
 """
 
 import math
-import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -40,17 +25,20 @@ from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.attack.trade_off import RISKS, Risk
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
+from dpviz.accounting.boundary import last_whole, nudged, size_of_gap
+from dpviz.accounting.calibration import HARDLY_ANY_NOISE, LARGEST_STEPS, TOLERANCE, Calibration
 from dpviz.accounting.methods import Accountant, AdditiveAccountant, Options, Renyi, Tight, accountant, one_mechanism
+from dpviz.accounting.no_answer import NoAnswer, no_answer
+from dpviz.accounting.no_noise import chance_of_being_drawn
+from dpviz.accounting.renyi.best_epsilon import OrderSearch
 from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.accounting.tuning import Search, tuned_epsilon
 from dpviz.mechanisms import Mechanism, SampledGaussian
 
 TARGETS = ("target_epsilon", *(risk.target for risk in RISKS))
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
-TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
-LARGEST_STEPS = 2.0**53
-_HARDLY_ANY_NOISE = 0.01  # σ that hides nothing: a method must agree there that no noise is needed
+# Where a method that finds no answer is asked why.
+_ASKED_FOR_REASON, _MUCH_NOISE = {"sample_rate": 0.01, "steps": 1.0, "delta": 0.5}, 1e6
 
 
 class OneStepSolved(TypedDict, total=False):
@@ -147,11 +135,7 @@ def solve(
         ValueError: for a bad argument; for a method that is no upper bound (`Accountant.kind`); and where there is no
             answer, with the reason and the way out.
     """
-    targets = {name: options.pop(name) for name in TARGETS if options.get(name) is not None}
-    if len(targets) != 1:
-        names = ", ".join(targets) or "none"
-        raise ValueError(f"Expected one target, found {names}. Give one of {', '.join(TARGETS)}.")
-    ((wanted, value),) = targets.items()
+    wanted, value = _one_target(options)
     search: Any = {name: options.pop(name) for name in ("runs", "law", "shape") if name in options}
     if search and (wanted != TARGETS[0] or method != Tight.name or for_ == "delta"):
         raise ValueError(f"Expected {TARGETS[0]}, method={Tight.name!r} and delta with {', '.join(search)}.")
@@ -166,24 +150,47 @@ def solve(
     else:
         one_mechanism(noise_multiplier, sample_rate, mechanism)
         for_ = mechanism.noise if for_ == "noise_multiplier" else for_
-        own = {name: float(getattr(mechanism, name)) for name in mechanism.parameters() if name != for_}
-        here = tuple(name for name in (mechanism.noise, "sample_rate") if name in mechanism.parameters())
-        _validate.choice("for_", for_, (*here, "steps", "delta"))
-        known = own | _validate.all_but_one(for_, {for_: None, **given})
+        known = _known_of(mechanism, for_, given)
     target = risk.check(value) if risk else _validate.number(target_epsilon=value)
     width = _validate.number(tolerance=tolerance)
+    chosen = _upper_bound(for_, method, options)
+    chosen.check(mechanism)
+    if for_ != "steps":
+        mechanism.counted(known["steps"])
+    if risk:
+        return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
+    if search:
+        return _TunedProblem(target, known, width, chosen, mechanism, search=search).solved(for_)
+    return _Problem(target, known, width, chosen, mechanism).solved(for_)
+
+
+def _one_target(options: dict[str, Any]) -> tuple[str, Any]:
+    """The name and value of the one target among the options, which loses it."""
+    targets = {name: options.pop(name) for name in TARGETS if options.get(name) is not None}
+    if len(targets) != 1:
+        names = ", ".join(targets) or "none"
+        raise ValueError(f"Expected one target, found {names}. Give one of {', '.join(TARGETS)}.")
+    ((wanted, value),) = targets.items()
+    return wanted, value
+
+
+def _known_of(mechanism: Mechanism, for_: str, given: dict[str, float | None]) -> dict[str, float]:
+    """The mechanism's own numbers but the one that is solved for, with T and δ where they are given."""
+    own = {name: float(getattr(mechanism, name)) for name in mechanism.parameters() if name != for_}
+    solvable = tuple(name for name in (mechanism.noise, "sample_rate") if name in mechanism.parameters())
+    _validate.choice("for_", for_, (*solvable, "steps", "delta"))
+    return own | _validate.all_but_one(for_, {for_: None, **given})
+
+
+def _upper_bound(for_: str, method: str, options: dict[str, Any]) -> Accountant:
+    """The accountant; ValueError for one whose number nobody may rely on."""
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
         chosen_options = f" with {', '.join(f'{key}={value!r}' for key, value in options.items())}" if options else ""
         kind = "a lower bound" if chosen.kind is Kind.LOWER else "an approximation"
         of = {"unknown": for_, "method": method, "options": chosen_options, "kind": kind, "reason": chosen.kind_reason}
         raise no_answer("no_upper_bound", **of)
-    chosen.check(mechanism)
-    if risk:
-        return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
-    if search:
-        return _TunedProblem(target, known, width, chosen, mechanism, search=search).solved(for_)
-    return _Problem(target, known, width, chosen, mechanism).solved(for_)
+    return chosen
 
 
 def _risk(wanted: str, method: str, options: dict[str, Any], given: dict[str, Any]) -> Risk | None:
@@ -203,29 +210,10 @@ def _risk(wanted: str, method: str, options: dict[str, Any], given: dict[str, An
     return risk
 
 
-class NoAnswer(ValueError):
-    """No value of the unknown will do; `why` says it in few words, for a page."""
-
-    def __init__(self, message: str, why: str = "") -> None:
-        super().__init__(message)
-        self.why = why
-
-
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-
-
-def no_answer(key: str, **values: Any) -> NoAnswer:
-    """The error of this key of solve.toml, with its values."""
-    return NoAnswer(*(_TEXTS[key].get(part, "").format(**values) for part in ("message", "why")))
-
-
 @dataclass
-class _Problem:
+class _Problem(Calibration):
     """One accountant, one target, and all numbers but one: `known` are the mechanism's parameters, T and δ."""
 
-    target: float
-    known: dict[str, float]
-    tolerance: float
     method: Accountant
     mechanism: Mechanism
     wanted: str = TARGETS[0]
@@ -281,61 +269,53 @@ class _Problem:
             of = {"target": self.target, "method": self.method.name, "order": orders[-1], "delta": delta}
             raise no_answer("floor", floor=floor, **of)
 
-    def unreachable(self, words: str, name: str, value: float) -> NoAnswer:
-        reason = self.bound(name, value).reason
+    def unreachable(self, name: str) -> NoAnswer:
+        reason = self.bound(name, _ASKED_FOR_REASON.get(name, _MUCH_NOISE)).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
+        words = "delta below 1" if name == "delta" else name
         of = {"wanted": self.wanted, "target": self.target, "method": self.method.name, "unknown": words}
         return no_answer("unreachable", given=given, reason=reason, way_out=reason or f"Raise {self.wanted}.", **of)
 
-    def start(self, name: str) -> float | None:
+    def start(self, name: str) -> float:
         """For an accountant that takes its time (tight), the Rényi accountant's answer."""
         if not isinstance(self.method, Tight) or Renyi().supports(self.mechanism):
-            return None
+            return super().start(name)
         try:
             value = replace(self, method=Renyi(), tolerance=1e-3, _seen={}).solved(name)
         except ValueError:  # below the floor of its orders
-            return None
-        return value if 0.0 < value < math.inf else None
+            return super().start(name)
+        return value if 0.0 < value < math.inf else super().start(name)
 
     def _noise(self) -> float:
         """The least noise."""
         name, steps = self.mechanism.noise, self.known["steps"]
-        bare, *_ = self.at(name, _HARDLY_ANY_NOISE)
+        bare, *_ = self.at(name, HARDLY_ANY_NOISE)
         if steps == 0.0 or not bare.releases:
             return 0.0
         drawn = bare.total_variation * (1.0 if isinstance(bare, SampledGaussian) else 1.0 + 1e-9)
         if self.needs_no_noise(chance_of_being_drawn(min(drawn, 1.0), steps)):
             return 0.0
-        return self._searched(smallest, name, 1.0, 1e6)
+        return self.least(name)
 
     def needs_no_noise(self, drawn: float) -> bool:
         """Whether the target is kept where each example is ever drawn with the probability `drawn`."""
         # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
         if self.known["delta"] < drawn:
             return False
-        return isinstance(self.method, Tight) or self.fits(self.mechanism.noise, _HARDLY_ANY_NOISE)
-
-    def _searched(self, search: Callable[..., float | None], name: str, start: float, beyond: float) -> float:
-        """The answer of `smallest` or `largest_share`."""
-        self.check_floor()
-        gap, fits = partial(self.gap, name), partial(self.fits, name)
-        answer = search(gap, fits, self.start(name) or start, self.tolerance)
-        if answer is None:
-            raise self.unreachable(name, name, beyond)
-        return answer
+        return isinstance(self.method, Tight) or self.fits(self.mechanism.noise, HARDLY_ANY_NOISE)
 
     def _sample_rate(self) -> float:
         """The largest q."""
         if self.known["steps"] == 0.0:
             return 1.0
-        return self._searched(largest_share, "sample_rate", 0.01, 0.01)
+        return self.largest("sample_rate")
 
     def _steps(self) -> float:
         """The largest whole T."""
         if not self.mechanism.releases:
             return math.inf
         self.check_floor()
-        start = 1000.0
+        start = self.start("steps")
         if isinstance(self.method, AdditiveAccountant):
             start = self._additive_steps(self.method)
             near: Array = np.unique(np.clip(start + np.arange(-2.0, 3.0), 0.0, LARGEST_STEPS))
@@ -343,8 +323,6 @@ class _Problem:
             fits = bounds.epsilon <= self.target
             if fits[0] and not fits.all():
                 return float(near[int(fits.argmin()) - 1])
-        elif warm := self.start("steps"):
-            start = warm
         tolerance = self.tolerance if isinstance(self.method, Tight) else 0.0
         return last_whole(
             lambda t: size_of_gap(float(self.bound("steps", t).epsilon), self.target), start, LARGEST_STEPS, tolerance
@@ -354,7 +332,7 @@ class _Problem:
         """max over α of (ε − tail(α))/R(α): the answer, but for rounding."""
         per_step = method.divergence(self.mechanism)
         if np.isnan(per_step).all():
-            raise self.unreachable("steps", "steps", 1.0)
+            raise self.unreachable("steps")
         delta = np.asarray(self.known["delta"])
         tail = epsilon_per_order(np.zeros(method.orders.size), method.orders, delta, method.conversion)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -368,11 +346,9 @@ class _Problem:
             return 0.0
         delta = float(self.method.delta_of(self.mechanism, steps=steps, epsilon=self.target))
         if not delta < 1.0 and self.fits("delta", 0.5):  # an accountant whose δ(ε) shows less than its ε(δ)
-            ends = bracket(lambda x: self.gap("delta", math.exp(x)), -1.0, towards=1.0, limit=MOST_LOG)
-            if ends is not None:
-                delta = math.exp(boundary(lambda x: self.gap("delta", math.exp(x)), *ends, self.tolerance))
+            delta = self.least_delta("delta")
         if not delta < 1.0:  # NaN too
-            raise self.unreachable("delta below 1", "delta", 0.5)
+            raise self.unreachable("delta")
         for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
             larger = delta * (1.0 + 1e-4 * 2.0**k)
             if larger >= 1.0 or not isinstance(self.method, Tight) or self.fits("delta", delta):
@@ -393,8 +369,8 @@ class _RiskProblem(_Problem):
     def gap(self, name: str, value: float) -> float:
         return size_of_gap(*(self.risk.excess(each) for each in (float(self.bound(name, value).epsilon), self.target)))
 
-    def start(self, name: str) -> float | None:
-        return None
+    def start(self, name: str) -> float:
+        return self.starts.get(name, 1.0)
 
     def needs_no_noise(self, drawn: float) -> bool:
         return bool(self.risk.each(np.zeros(1), np.array([drawn])).min() <= self.target)
@@ -410,179 +386,8 @@ class _TunedProblem(_Problem):
         each = tuned_epsilon(mechanism=mechanism, steps=int(steps), delta=delta, **self.search)
         return bound_without_orders(np.asarray(each))
 
-    def start(self, name: str) -> float | None:
+    def start(self, name: str) -> float:
         return _Problem(self.target, self.known, self.tolerance, self.method, self.mechanism).start(name)
 
     def needs_no_noise(self, drawn: float) -> bool:
         return super().needs_no_noise(min(1.0, drawn * self.search["runs"]))  # in any of the runs
-
-
-# The point where a monotone requirement starts to hold --------------------------------------------------------------
-
-
-Gap = Callable[[float], float]
-Fits = Callable[[float], bool]
-
-MOST_LOG = 230.0  # |ln x| that is tried; R(α) ~ q² of smaller q would underflow to 0 and seem free
-_MOST_STEPS = 400
-
-
-def size_of_gap(epsilon: float, target: float) -> float:
-    """ln(ε/target), ≤ 0 exactly where ε ≤ target; ±inf where there is no such number."""
-    if epsilon <= target:
-        return math.log(epsilon / target) if epsilon > 0.0 else -math.inf
-    if target == 0.0 or not math.isfinite(epsilon):  # NaN too: no bound is no proof
-        return math.inf
-    return max(math.log(epsilon / target), 5e-324)
-
-
-def smallest(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
-    """The smallest x > 0 with gap ≤ 0, which larger ones help: to a relative `tolerance`, rounded up until `fits`.
-
-    None where no x will do; the least one that is tried where all do.
-    """
-
-    def at(log: float) -> float:
-        return gap(math.exp(log))
-
-    ends = bracket(at, math.log(start), towards=1.0, limit=MOST_LOG)
-    if ends is None or math.isinf(ends[1]):
-        return None if ends is None else math.exp(ends[0])
-    return nudged(math.exp(boundary(at, *ends, tolerance)), 1.0, fits)
-
-
-def largest_share(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
-    """The largest x in (0, 1] with gap ≤ 0, which smaller ones help: rounded down until `fits`; None where none is."""
-    at_one = gap(1.0)
-    if at_one <= 0.0 and fits(1.0):
-        return 1.0
-
-    def at(log: float) -> float:
-        return gap(math.exp(log)) if log < 0.0 else max(at_one, 5e-324) + log
-
-    ends = bracket(at, math.log(start), towards=-1.0, limit=MOST_LOG)
-    return None if ends is None else nudged(math.exp(boundary(at, *ends, tolerance)), -1.0, fits)
-
-
-def nudged(value: float, direction: float, fits: Fits) -> float:
-    """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
-    for k in range(16):
-        if fits(value):
-            return value
-        value *= 1.0 + direction * 2.0**-52 * 8.0**k
-    raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant
-
-
-def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float, float, float, float] | None:
-    """Points on both sides of the boundary, found by growing steps from `start`.
-
-    Args:
-        gap: the requirement, holding further in the direction `towards`.
-        start: where to look first.
-        towards: +1 where larger x help, −1 where smaller ones do.
-        limit: how far |x| may grow.
-
-    Returns:
-        (good, bad, gap(good), gap(bad)); bad is −towards·inf where even the limit is good, None where none is good.
-    """
-    x, value = start, gap(start)
-    direction = towards if value > 0 else -towards
-    # It crosses where gap falls by about 1 for each 1 of x, as ln ε against ln σ or ln q does at least.
-    step = min(max(1.05 * abs(value), 0.02), 3.0) if math.isfinite(value) else 1.0
-    while True:
-        further = min(max(x + direction * step, -limit), limit)
-        if further == x:
-            return None if direction == towards else (x, -towards * math.inf, value, math.inf)
-        beyond = gap(further)
-        if (beyond > 0) != (value > 0):
-            return (further, x, beyond, value) if direction == towards else (x, further, value, beyond)
-        x, value, step = further, beyond, 2.0 * step
-
-
-def boundary(gap: Gap, good: float, bad: float, at_good: float, at_bad: float, tolerance: float) -> float:
-    """The good end of a bracket narrowed down to `tolerance`: secants (Illinois), halving where those stall."""
-    held = 0  # how often in a row the same end has stayed
-    weight_good, weight_bad = at_good, at_bad
-    width = abs(good - bad)
-    for step in range(1, _MOST_STEPS):
-        if abs(good - bad) <= tolerance:
-            break
-        x = 0.5 * (good + bad)
-        stalled = step % 4 == 0 and abs(good - bad) > 0.25 * width
-        if step % 4 == 0:
-            width = abs(good - bad)
-        if math.isfinite(weight_good) and math.isfinite(weight_bad) and weight_bad > weight_good and not stalled:
-            x = good + (bad - good) * (-weight_good / (weight_bad - weight_good))
-            least = 0.5 * tolerance / abs(bad - good)  # no nearer to either end than that: each look must cut
-            x = good + (bad - good) * min(max((x - good) / (bad - good), least), 1.0 - least)
-        if x in (good, bad):  # no number lies between them
-            break
-        value = gap(x)
-        if value <= 0:
-            good, weight_good = x, value
-            held = max(held, 0) + 1
-            weight_bad = 0.5 * weight_bad if held > 1 else weight_bad
-        else:
-            bad, weight_bad = x, value
-            held = min(held, 0) - 1
-            weight_good = 0.5 * weight_good if held < -1 else weight_good
-    return good
-
-
-def last_whole(gap: Gap, start: float, largest: float, tolerance: float = 0.0) -> float:
-    """The largest whole x in [0, largest] with gap ≤ 0, gap(0) ≤ 0 taken for granted; secants in ln x.
-
-    With a `tolerance` > 0 a smaller x will do, by as large a part of itself.
-    """
-    good, at_good = 0.0, -math.inf
-    x = float(min(max(math.floor(start), 1), largest))
-    value = gap(x)
-    factor = 2.0
-    while value <= 0:  # upwards until it fails
-        if x == largest:
-            return largest
-        good, at_good = x, value
-        x = float(min(max(math.floor(x * factor), x + 1.0), largest))
-        value, factor = gap(x), factor**2
-    bad, at_bad = x, value
-    held, tries = 0, 0
-    while bad - good > max(1.0, tolerance * good):
-        x = _between(good, bad, at_good, at_bad, halve=tries % 3 == 2)
-        least = math.floor(0.5 * tolerance * good)  # no nearer to either end than that: each look must cut
-        x = min(max(x, good + least), bad - least) if least else x
-        tries += 1
-        value = gap(x)
-        if value <= 0:
-            good, at_good, held = x, value, max(held, 0) + 1
-            at_bad = 0.5 * at_bad if held > 1 else at_bad
-        else:
-            bad, at_bad, held = x, value, min(held, 0) - 1
-            at_good = 0.5 * at_good if held < -1 else at_good
-    return good
-
-
-def _between(good: float, bad: float, at_good: float, at_bad: float, *, halve: bool) -> float:
-    """A whole number strictly between two whole numbers: where the secant in ln x crosses 0, or half way."""
-    if good == 0.0:
-        x = math.sqrt(bad) if bad < 1e6 or halve else bad / 16.0
-    elif halve or not (math.isfinite(at_good) and math.isfinite(at_bad) and at_bad > at_good):
-        x = math.sqrt(good * bad)
-    else:
-        x = math.exp(math.log(good) + math.log(bad / good) * (-at_good / (at_bad - at_good)))
-    return float(min(max(math.floor(x), good + 1.0), bad - 1.0))
-
-
-# Where a guarantee needs no noise ------------------------------------------------------------------------------------
-
-
-def chance_of_being_drawn(sample_rate: float, steps: float) -> float:
-    """1 − (1 − q)^T, rounded up; q in [0, 1], T ≥ 0."""
-    if sample_rate == 1.0:
-        return float(steps > 0.0)
-    return min(-math.expm1(steps * math.log1p(-sample_rate)) * (1.0 + 1e-12), 1.0)
-
-
-def no_noise_needed(delta: float, sample_rate: float, steps: float) -> str:
-    """What to tell someone who asks for a private run where `solve` answers that no noise is needed."""
-    drawn = chance_of_being_drawn(sample_rate, steps)
-    return str(no_answer("no_noise_needed", delta=delta, drawn=drawn, steps=steps, rate=sample_rate))

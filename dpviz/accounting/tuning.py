@@ -1,14 +1,19 @@
-"""What tuning costs: ε of the best of K runs, each with fresh noise on the same data, where K itself is drawn.
+"""ε of hyperparameter tuning: the best of K runs, each with fresh noise on the same data, K itself being random.
 
     >>> from dpviz.mechanisms import SampledGaussian
     >>> step = SampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60_000)
     >>> f"{tuned_epsilon(mechanism=step, steps=3510, delta=1e-5, runs=40, method='renyi'):.3f}"
     '3.131'
 
-Only the best run is released, by any score, and the settings of each run are drawn from a law that was fixed without
-the data (Papernot, Steinke 2022). A number of runs that is fixed, or that somebody decides during the search, is not
-covered: K must be secret and drawn in advance. Every run costs the same ε, that of `mechanism` and `steps`; where
-settings differ, give the most expensive.
+Only the best run is released, and the settings of each run are drawn from a law that was fixed without the data
+(Papernot, Steinke 2022). A number of runs that is fixed, or that somebody decides during the search, is not covered: K
+must be secret and drawn in advance. Every run costs the same ε, that of `mechanism` and `steps`; where settings differ,
+give the most expensive.
+
+The score that picks the best is computed from what the run itself releases, or from public data. A score that reads the
+private data, accuracy on a private validation set for example, is a release too: make it part of each run and count it
+in `mechanism`. Uncounted it can show anything: a coin that ignores the data, scored by a private bit, shows that bit
+with probability 0.976 as the best of 40 runs on average.
 """
 
 import math
@@ -19,6 +24,7 @@ from scipy.optimize import brentq
 
 from dpviz import _validate
 from dpviz._arrays import Array
+from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.trade_off import curve_at
 from dpviz.accounting.methods import AnyStep, Renyi, Tight, one_mechanism
 from dpviz.accounting.pld.bounds import tight_epsilon
@@ -26,6 +32,11 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Mechanism
 
 LAWS = ("geometric", "negative_binomial", "poisson")
+# The condition on the score, wherever the number is shown.
+SCORE = (
+    "The score that picks the best run comes from what each run releases, or from public data. A score that reads the "
+    "private data, such as accuracy on a private validation set, must be counted in each run's own ε."
+)
 METHODS = (Tight.name, Renyi.name)
 
 
@@ -54,7 +65,10 @@ def tuned_epsilon(
     method: str = "tight",
     **step: Unpack[AnyStep],
 ) -> float:
-    """ε at δ of the best of K runs; an upper bound.
+    """ε at δ of the best of K runs; an upper bound, on conditions.
+
+    K and the settings of the runs are drawn in advance, without the data, and K is kept secret. The score that picks
+    the best comes from what each run releases, or from public data; a private score must be counted in the run's step.
 
     Args:
         steps: T of each run, whole, ≥ 0.
@@ -72,7 +86,7 @@ def tuned_epsilon(
         ValueError: for a bad argument, and for a mechanism without what the method needs.
     """
     mechanism = one_mechanism(**step)
-    count, target = _validate.whole(0, steps=steps), _validate.number(delta=delta)
+    count, target = int(mechanism.counted(_validate.whole(0, steps=steps))), _validate.number(delta=delta)
     mean = _validate.number(runs=runs)
     if mean < 1.0:
         raise ValueError(f"Expected runs={mean:.12g} >= 1, the mean number of runs.")
@@ -80,18 +94,7 @@ def tuned_epsilon(
     eta = 1.0 if law == "geometric" else shape
     if not -0.5 <= eta <= 100.0:
         raise ValueError(f"Expected shape={eta:.12g} in [-0.5, 100], η of the negative binomial law.")
-    provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
-    usable = [each for each in provers if not each.supports(mechanism)]
-    if usable and law == "poisson" and usable[0] != Renyi():
-        raise ValueError(
-            "The Poisson law of a search needs the Rényi divergence of a step, which is not known here "
-            f"({mechanism.text}). Choose another law: geometric or negative binomial."
-        )
-    if not usable:
-        why = provers[-1].supports(mechanism)
-        raise ValueError(
-            f"Expected a mechanism whose tuning with law={law!r} has a bound, found {mechanism.text}: {why}"
-        )
+    usable = _usable(mechanism, law, method)
     if count == 0 or not mechanism.releases:
         return 0.0
     if mean == 1.0 and law != "poisson":
@@ -108,6 +111,27 @@ def tuned_epsilon(
         tuned = total + more + math.log(mean) / (orders - 1.0)
         bounds.append(float(np.nanmin(epsilon_per_order(tuned, orders, np.asarray(target), "improved"))))
     return max(min(bounds), 0.0)
+
+
+def _usable(mechanism: Mechanism, law: str, method: str) -> list[Accountant]:
+    """The accountants that bound a search of this mechanism.
+
+    Raises:
+        ValueError: there is none, or not the one that the law needs.
+    """
+    provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
+    usable = [each for each in provers if not each.supports(mechanism)]
+    if usable and law == "poisson" and usable[0] != Renyi():
+        raise ValueError(
+            "The Poisson law of a search needs the Rényi divergence of a step, which is not known here "
+            f"({mechanism.text}). Choose another law: geometric or negative binomial."
+        )
+    if not usable:
+        why = provers[-1].supports(mechanism)
+        raise ValueError(
+            f"Expected a mechanism whose tuning with law={law!r} has a bound, found {mechanism.text}: {why}"
+        )
+    return usable
 
 
 def _log_odds(eta: float, mean: float) -> float:

@@ -187,7 +187,7 @@ def linear_ticks(low: float, high: float, *, most: int = 8) -> list[float]:
     return [low, high]
 
 
-def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> dict[str, Any]:
+def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> look.PlotlyDict:
     """One Plotly axis with our ticks and quiet lines.
 
     Args:
@@ -198,7 +198,7 @@ def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = 
     """
     pick = log_ticks if scale.log else linear_ticks
     ticks = pick(scale.low, scale.high, most=most)
-    built: dict[str, Any] = {
+    built: look.PlotlyDict = {
         "type": "log" if scale.log else "linear",
         "range": scale.range,
         "tickmode": "array",
@@ -221,14 +221,14 @@ def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = 
 
 def bottom_axis(
     title: str, scale: AxisScale, *, kind: str = "plain", most: int = 9, grid: bool = False
-) -> dict[str, Any]:
+) -> look.PlotlyDict:
     """The x axis below a plot, with its line and its title; arguments as of `axis`."""
     line = {"showline": True, "linecolor": look.AXIS, "linewidth": 1}
     marks = {"ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}
     return axis(scale, kind=kind, most=most, grid=grid) | {"title": {"text": title, "standoff": 14}} | line | marks
 
 
-def row_axis(names: Sequence[str], span: Span, **more: Any) -> dict[str, Any]:
+def row_axis(names: Sequence[str], span: Span, **more: Any) -> look.PlotlyDict:
     """The y axis of a chart of named rows, the first one on top: row k lies at y = k."""
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
     words = {"tickfont": {"size": look.LABEL_SIZE}, "ticklabelstandoff": 6, "automargin": False}

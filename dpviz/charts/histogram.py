@@ -1,5 +1,4 @@
-"""Histograms: gradient distances with the clipping threshold and the noise level marked on them, or two samples over
-each other with their means: is one shifted or wider than the other?"""
+"""Histograms of gradient distances with the clipping threshold and the noise level, and of two samples in one chart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ SIDES = {"l": 52, "r": 16, "b": BOTTOM}
 
 def _layout(
     scale: AxisScale, marks: Sequence[Mark], x_title: str, height: int, tallest: float, *, log: bool = False, kind: str
-) -> dict[str, Any]:
+) -> look.PlotlyDict:
     """Bars up to `tallest` below one row for each mark's name; counts are logarithmic where `log`."""
     top = 14 + 17 * max(len(marks), 1)
     up = AxisScale(0.7, 1.3 * tallest, log) if log else AxisScale(0.0, 1.05 * tallest)

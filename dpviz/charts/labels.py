@@ -46,15 +46,15 @@ def pushed_apart(wanted: Sequence[float], *, gap: float, low: float, high: float
     return [float(place) for place in places]
 
 
-def small(text: str, *, size: float = look.SMALL_SIZE, **where: Any) -> dict[str, Any]:
+def small(text: str, *, size: float = look.SMALL_SIZE, **where: Any) -> look.PlotlyDict:
     """A small annotation without an arrow."""
     return {"text": text, "showarrow": False, "font": {"size": size}, "borderpad": 0} | where
 
 
-def title(text: str, left: float) -> dict[str, Any]:
+def title(text: str, left: float) -> look.PlotlyDict:
     """The title of the y axis flat above it: easier to read than a turned one, and it costs no width. `left`: pixels of
     the margin."""
-    where: dict[str, Any] = {"name": "title", "xref": "paper", "yref": "paper", "x": 0, "xanchor": "left"}
+    where: look.PlotlyDict = {"name": "title", "xref": "paper", "yref": "paper", "x": 0, "xanchor": "left"}
     return small(text, size=look.SMALL_SIZE + 1, **where, xshift=8 - left, y=1, yanchor="bottom", yshift=7)
 
 
@@ -79,11 +79,13 @@ class Mark:
     faded: bool = False
 
 
-def uprights(marks: Sequence[Mark], scale: AxisScale, write: Callable[[float], str]) -> dict[str, list[dict[str, Any]]]:
+def uprights(
+    marks: Sequence[Mark], scale: AxisScale, write: Callable[[float], str]
+) -> dict[str, list[look.PlotlyDict]]:
     """Lines and names of the marks, as parts of a layout: each name has a row of its own above the plot, where they
     never meet however near the lines are, on the side where there is room; an arrow where its line is outside."""
     shapes, annotations = [], []
-    whole: dict[str, Any] = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    whole: look.PlotlyDict = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
     for row, mark in enumerate(marks):
         words = f"<b>{mark.name} {write(mark.x)}</b>" + (f" · {mark.note}" if mark.note else "")
         share = scale.share(mark.x)

@@ -26,6 +26,8 @@ from dpviz.accounting.methods import (
     Tight,
 )
 
+PlotlyDict = dict[str, Any]  # a figure, or a part of one, as Plotly reads it
+
 BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a27c", "#ab83b1", "#7a5f32", "#636363")
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
@@ -92,7 +94,7 @@ def rgba(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def base_layout(height: int, margin: dict[str, int]) -> dict[str, Any]:
+def base_layout(height: int, margin: dict[str, int]) -> PlotlyDict:
     """What all layouts share: clear ground, no legend, calm hover, thin spaces between thousands."""
     return {
         "height": height,
@@ -159,7 +161,7 @@ def _blended(color: str, end: int, percent: int) -> str:
     return "#" + "".join(f"{round(v + (end - v) * percent / 100):02x}" for v in parts)
 
 
-def export_config(*, filename: str = "dpviz", image_format: str = "png") -> dict[str, Any]:
+def export_config(*, filename: str = "dpviz", image_format: str = "png") -> PlotlyDict:
     """The `config` of a Plotly chart: few buttons, and an image that is named and sharp.
 
     Args:

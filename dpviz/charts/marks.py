@@ -1,4 +1,4 @@
-"""What can stand on a chart, as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
+"""Marks of a chart as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,6 +81,7 @@ class Line:
         write: how the table writes y; as the y axis says where None.
         explained: whether somebody else says why there is nothing to draw, where that is so.
         spread: lowest and highest of what y is the mean of, drawn as error bars; shape (n,) each.
+        stairs: whether y stays until the next x: the upper side of what falls, and nothing else is known between.
     """
 
     key: str
@@ -100,6 +101,7 @@ class Line:
     write: Callable[[float], str] | None = None
     explained: bool = False
     spread: tuple[Numbers, Numbers] | None = None
+    stairs: bool = False
 
     def __post_init__(self) -> None:
         shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]
@@ -253,10 +255,27 @@ def short_floats(values: Any, digits: int = 6) -> list[float | None]:
     near_zero = np.abs(x) < 1e-290  # no power of ten left to round these with: they stay as they are
     rounded = np.where(near_zero | ~finite, np.where(finite, x, 0.0), np.round(safe / down * up) / up * down)
     if finite.all():
-        return rounded.tolist()  # type: ignore[no-any-return]
+        whole: list[float | None] = rounded.tolist()
+        return whole
     return [v if ok else None for v, ok in zip(rounded.tolist(), finite.tolist(), strict=True)]
 
 
 def thinned(length: int, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
     """Which of `length` points to draw: at most `most`, evenly, the first and the last among them."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))
+
+
+def extremes(values: Array, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
+    """Which of these values, (n,), to draw: the lowest and the highest of each stretch, so that no peak is lost.
+
+    At most `most` of them, the first and the last among them; NaN is neither.
+    """
+    if values.size <= most:
+        return np.arange(values.size)
+    begins = np.linspace(0, values.size, most // 2, endpoint=False).astype(np.intp)
+    place = np.repeat(np.arange(begins.size), np.diff(begins, append=values.size))
+    keep = [np.array([0, values.size - 1])]
+    for extreme in (np.fmin, np.fmax):
+        extremes = np.flatnonzero(values == extreme.reduceat(values, begins)[place])
+        keep.append(extremes[np.flatnonzero(np.diff(place[extremes], prepend=-1))])
+    return np.unique(np.concatenate(keep))

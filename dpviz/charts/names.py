@@ -87,6 +87,19 @@ def _text(end: End, arrow: str, writes: Callable[[float], str] | None, success: 
     return f"{first}<br>{below}", max(width, text_width(below, look.FINE_SIZE))
 
 
+def _named_ends(lines: Sequence[Line], bands: Sequence[Band], plane: Plane) -> list[End]:
+    """The ends that carry names, of lines and of bands' upper edges, from the top of the plot down."""
+    edges = [Line(key=band.name, name=band.name, x=band.x, y=band.upper, family=band.family) for band in bands]
+    ends = [end for line in [*lines, *edges] if line.end != "" and (end := end_of(line, plane))]
+    # Curves that left through the top keep their order there: the largest on top.
+    return sorted(ends, key=lambda end: (max(end.reach, 0.0), -end.y))
+
+
+def _arrow(end: End, plane: Plane) -> str:
+    """Where the line left the plot, through the top or the bottom; empty where it did not."""
+    return "↑ " if end.reach < 0 else "↓ " if end.reach > plane.inner else ""
+
+
 def end_names(
     lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, writes: Callable[[float], str] | None, success: bool
 ) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
@@ -101,11 +114,7 @@ def end_names(
         success: beside the plot, write P(A) below it, the accuracy of a guess that ε alone allows; in its line where
             that has no room.
     """
-    edges = [Line(key=band.name, name=band.name, x=band.x, y=band.upper, family=band.family) for band in bands]
-    ends = [end for line in [*lines, *edges] if line.end != "" and (end := end_of(line, plane))]
-    inner = plane.inner
-    # Curves that left through the top keep their order there: the largest on top.
-    ends.sort(key=lambda end: (max(end.reach, 0.0), -end.y))
+    ends, inner = _named_ends(lines, bands, plane), plane.inner
     tall = success and TALL * sum(end.beside for end in ends) <= inner
     crowded = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
     names, free, widest = [], [], 0.0
@@ -115,7 +124,7 @@ def end_names(
         chosen = [end for end in ends if end.beside is beside]
         wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
         for end, place in zip(chosen, pushed_apart(wanted, gap=gap, low=air, high=inner - air), strict=True):
-            arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
+            arrow = _arrow(end, plane)
             text, width = _text(end, arrow, writes, success and beside, two)
             widest = max(widest, width) if beside else widest
             at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
@@ -160,12 +169,7 @@ def names_on_lines(
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
-    boxes_taken += [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings if ring.low is None]
-    bars = [(ring.x, ring.low, ring.high) for ring in rings if ring.low is not None and ring.high is not None]
-    bars += [bar for line in lines if line.spread for bar in zip(line.x, *line.spread, strict=True)]
-    for at, low, high in bars:
-        low, high = plane.y.share(low), plane.y.share(high)
-        boxes_taken.append(Box(plane.x.share(at), 0.5 * (low + high), 14.0, (high - low) * plane.inner + 14.0))
+    boxes_taken += _boxes_of_marks(lines, rings, plane)
     names = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
@@ -184,6 +188,17 @@ def names_on_lines(
         words = look.named(f"<b>{text}</b>", line.hue)
         names.append(_on_paper(words, at, up, look.LABEL_SIZE, name=f"line {line.name}", **where, **shift))
     return names
+
+
+def _boxes_of_marks(lines: Sequence[Line], rings: Sequence[Ring], plane: Plane) -> list[Box]:
+    """Around rings and error bars."""
+    boxes = [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings if ring.low is None]
+    bars = [(ring.x, ring.low, ring.high) for ring in rings if ring.low is not None and ring.high is not None]
+    bars += [bar for line in lines if line.spread for bar in zip(line.x, *line.spread, strict=True)]
+    for at, low, high in bars:
+        low, high = plane.y.share(low), plane.y.share(high)
+        boxes.append(Box(plane.x.share(at), 0.5 * (low + high), 14.0, (high - low) * plane.inner + 14.0))
+    return boxes
 
 
 def _on_paper(text: str, x: float, y: float, size: float = look.SMALL_SIZE, **where: Any) -> Annotation:

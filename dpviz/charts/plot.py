@@ -1,7 +1,7 @@
 """One plot as a value: axes and marks, from which the figure, the table, the file of all points and a text follow."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
@@ -25,7 +25,7 @@ ROWS = 12
 class Chart(NamedTuple):
     """A Plotly figure as a plain dict, and what could not be drawn on it, in words for a note below."""
 
-    figure: dict[str, Any]
+    figure: look.PlotlyDict
     notes: tuple[str, ...]
 
 
@@ -151,21 +151,14 @@ class LinePlot:
 
     def chart(self, height: int = HEIGHT) -> Chart:
         plane = self.plane(height)
-        success, share = self.y.reading == "attack", self.y.kind == "share"
         curves = [line for line in self.lines if line.seen(plane.y.log).any()]
         points = [point for point in self.points if plane.shows(point.x, point.y)]
         rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
-        data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
-        data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
-        for line in sorted(curves, key=lambda line: not line.faded):
-            data += traces.line_traces(line, plane, success=success, share=share)
-        data = data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
-        named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
-        writes = self.y.writes if self.end_values else None
-        ends, room, meta = names.end_names(named, self.bands, plane, writes=writes, success=success)
+        data = self._traces(plane, curves, points)
+        ends, room, meta = self._end_names(plane, curves)
         y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
-        floors, floor_names = names.floor_lines(self.floors, curves, plane, share=share)
+        floors, floor_names = names.floor_lines(self.floors, curves, plane, share=self.y.kind == "share")
         words = [
             *ends,
             labels.title(self.y.title + PRINTED * bool(points), left),
@@ -191,10 +184,37 @@ class LinePlot:
         }
         fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
         data = fills + data + [traces.ring_trace(ring) for ring in rings]
-        absent = [line for line in self.lines if line not in curves and not line.explained]
-        notes = [f"{line.name} has no value to draw here." for line in absent]
-        notes += [f"Printed value outside the chart: {one.printed}." for one in self.points if one not in points]
-        return Chart({"data": data, "layout": layout}, (*notes, *beyond))
+        return Chart({"data": data, "layout": layout}, (*self._absent(curves, points), *beyond))
+
+    def _traces(self, plane: Plane, curves: Sequence[Line], points: Sequence[Point]) -> list[traces.Trace]:
+        """Regions, bands, lines and printed points, from the back to the front."""
+        data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
+        data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
+        for line in sorted(curves, key=lambda line: not line.faded):
+            data += traces.line_traces(line, plane, success=self._allows, share=self.y.kind == "share")
+        return data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
+
+    @property
+    def _allows(self) -> bool:
+        """Whether each ε is shown with the accuracy of a guess that it alone allows."""
+        return self.y.reading == "attack"
+
+    def _end_names(
+        self, plane: Plane, curves: Sequence[Line]
+    ) -> tuple[list[names.Annotation], int, list[look.PlotlyDict]]:
+        """The names at lines' ends; see `names.end_names`."""
+        named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
+        writes = self.y.writes if self.end_values else None
+        return names.end_names(named, self.bands, plane, writes=writes, success=self._allows)
+
+    def _absent(self, curves: Sequence[Line], points: Sequence[Point]) -> Iterator[str]:
+        """What is not drawn, and is not told elsewhere."""
+        for line in self.lines:
+            if line not in curves and not line.explained:
+                yield f"{line.name} has no value to draw here."
+        for point in self.points:
+            if point not in points:
+                yield f"Printed value outside the chart: {point.printed}."
 
     @property
     def alt(self) -> str:
@@ -296,24 +316,40 @@ def alt_text(
         return f"{y_name} against {x_name}: no curve has a value here."
     far = max(line.x[last] for line, _, last in ends)
     here = [(float(line.y[last]), line, first) for line, first, last in ends if line.x[last] == far]
-    # Bayesian DP promises less than DP does, and an approximation promises nothing: neither is called the best bound.
-    proper = [end for end in here if not end[1].approximate and end[1].family != bayesian.NAME]
-    y_last, line, first = min(proper or here, key=lambda end: end[0])
-    write = FORMATS[x_kind]
-    sentence = f"{y_name} against {x_name} from {write(line.x[first])} to {write(far)}: {line.name} is {lower} and"
-
-    def at_most(y: float) -> str:  # rounded up, but for what floating point adds
-        return numbers.epsilon(numbers.up(float(y) * (1.0 - 1e-12)))
-
-    sentence += f" goes from {at_most(line.y[first])} to {at_most(y_last)}"
-    y_top, top, _ = max(here, key=lambda end: end[0])
-    if top is not line:
-        sentence += f"; {top.name} ends highest at {at_most(y_top)}"
-    for y_other, other, _ in here:
-        if other.family == bayesian.NAME and other not in (line, top):
-            sentence += f"; {other.name} (a weaker guarantee) ends at {at_most(y_other)}"
+    y_last, line, first = min(_bounds(here) or here, key=lambda end: end[0])
+    left, right = (FORMATS[x_kind](float(x)) for x in (line.x[first], far))
+    sentence = (
+        f"{y_name} against {x_name} from {left} to {right}: {line.name} is {lower} and goes from "
+        f"{_at_most(float(line.y[first]))} to {_at_most(y_last)}{_others(here, line)}"
+    )
     if len(ends) > 2:
         sentence += f"; {len(ends)} curves"
     if pinned := len(lines) - len(unfaded):
         sentence += f", {pinned} pinned beside {'it' if len(ends) == 1 else 'them'}"
     return sentence + "."
+
+
+RightEnd = tuple[float, Line, Any]  # the last y, the line, and the place of its first value
+
+
+def _bounds(ends: Sequence[RightEnd]) -> list[RightEnd]:
+    """Those that may be called the best bound.
+
+    Bayesian DP promises less than DP does, and an approximation promises nothing.
+    """
+    return [end for end in ends if not end[1].approximate and end[1].family != bayesian.NAME]
+
+
+def _others(ends: Sequence[RightEnd], lowest: Line) -> str:
+    """Where the highest curve and Bayesian DP end, to continue a sentence."""
+    y_top, top, _ = max(ends, key=lambda end: end[0])
+    text = "" if top is lowest else f"; {top.name} ends highest at {_at_most(y_top)}"
+    for y, line, _ in ends:
+        if line.family == bayesian.NAME and line not in (lowest, top):
+            text += f"; {line.name} ends at {_at_most(y)}"
+    return text
+
+
+def _at_most(y: float) -> str:
+    """Rounded up, but for what floating point adds."""
+    return numbers.epsilon(numbers.rounded_up(float(y) * (1.0 - numbers.FLOATING)))

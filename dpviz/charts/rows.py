@@ -29,7 +29,7 @@ def _left(names: Sequence[str]) -> int:
     return int(max((text_width(name, look.LABEL_SIZE) for name in names), default=40)) + 18
 
 
-def _beside(words: str, row: int, x: float, shift: int) -> dict[str, Any]:
+def _beside(words: str, row: int, x: float, shift: int) -> look.PlotlyDict:
     """What stands right of a place in a row."""
     where = {"xref": "paper", "x": x, "xanchor": "left", "xshift": shift, "yref": "y", "y": row, "yanchor": "middle"}
     return small(words, size=look.LABEL_SIZE, align="left", **where)

@@ -10,7 +10,7 @@ from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS, MixtureOdometer, OdometerAccountant
 from dpviz.charts import Axis, Chart, LinePlot, Mark, Span, look
 from dpviz.charts.histogram import counted_histogram
-from dpviz.charts.marks import Band, Floor, Line, floats, thinned
+from dpviz.charts.marks import Band, Floor, Line, extremes, floats
 from dpviz.fields import numbers
 
 FAMILY = FAMILIES | dict.fromkeys((MixtureOdometer.name, OdometerAccountant.name), "odometer_run")
@@ -50,13 +50,13 @@ def epsilon_chart(
         mark: stands behind the axis title.
         height: in pixels.
     """
-    keep = thinned(steps.size)
+    drawn = {key: extremes(values) for key, values in epsilons.items()}
     ahead = plan_steps >= (float(steps[-1]) if steps.size else 0.0)
     if np.count_nonzero(ahead) < 2:
         plan = {}
     # Where the plan goes on, its end says both: what was read now, and where it leads.
     lines = [
-        Line(key, READINGS[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None)
+        Line(key, READINGS[key], steps[drawn[key]], values[drawn[key]], FAMILY[key], end="" if key in plan else None)
         for key, values in epsilons.items()
     ]
     for key, values in plan.items():
@@ -92,7 +92,7 @@ def accuracies_shown(accuracies: Sequence[Array]) -> Span | None:
     return max(0.0, min(lowest - 2 * room, early - 0.25 * room)), min(1.0, top + 0.25 * room)
 
 
-def aligned(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def aligned(figures: Sequence[Mapping[str, Any]]) -> list[look.PlotlyDict]:
     """The same figures with plots that begin and end below each other, so that their axes can be read as one; titles
     stay where they were, at the charts' edges."""
     wide = {side: max(figure["layout"]["margin"][side] for figure in figures) for side in ("l", "r")}
@@ -128,7 +128,7 @@ def series_chart(
     """
     lines = []
     for name, (x, y) in series.items():
-        keep = thinned(x.size)
+        keep = extremes(y)
         keep = keep[np.isfinite(x[keep])]
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)

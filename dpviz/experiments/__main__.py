@@ -1,4 +1,4 @@
-"""See `dpviz.experiments.make`."""
+"""The command ``python -m dpviz.experiments``: see `dpviz.experiments.make`."""
 
 import sys
 

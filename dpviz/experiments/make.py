@@ -1,4 +1,4 @@
-"""Makes the records: ``make papers``, or ``python -m dpviz.experiments [KEY ...] [--jobs 2]``.
+"""The command that makes the records: ``make papers``, or ``python -m dpviz.experiments [KEY ...] [--jobs 2]``.
 
 Each arm and seed is a run of its own, kept in `.papers/` as soon as it is there: stopped and called again, it goes on
 with what is missing. When all of an experiment is there its record is written and the parts are removed, so that the
@@ -9,15 +9,15 @@ import argparse
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 
 from dpviz import _validate
+from dpviz._processes import end_with_parent
 from dpviz._version import __version__
 from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
@@ -103,7 +103,7 @@ def make(
     for experiment in experiments:  # an earlier call may have been stopped just before
         write(experiment)
     failed = False
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         todo: dict[Future[Trial], tuple[Experiment, str, int]] = {
             pool.submit(experiment.run, arm, seed): (experiment, arm, seed) for experiment, arm, seed in waiting
         }
@@ -124,18 +124,6 @@ def make(
                     say(f"{name}: {trial.seconds:.0f} s; {done}{clock.left(list(todo.values()))}.")
                     write(experiment)
     return not failed
-
-
-def _end_with_parent() -> None:
-    """A worker whose caller was killed would else train on, and then wait for ever."""
-    parent = parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""What an experiment found: one small JSON file, a line for each arm and seed, that says how and when it was made."""
+"""The record of an experiment: one small JSON file with the result, date, version and device of each arm and seed."""
 
 from __future__ import annotations
 

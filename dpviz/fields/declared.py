@@ -1,10 +1,9 @@
 """The settings of the project, each declared once in this folder's TOML files, by its key in links.
 
 An entry holds the attributes of a `Field`; `like` names another entry, whose attributes it takes where it has none of
-its own, `was` its key in earlier links, `before` what a link of version 1 meant that did not name it, and `group` the
-controls that its own stands among. Where a page starts a setting at another value, or says more of it, its own entry
-names the shared one as its `key`: the value is one for all pages, and so are the legal range and the options. Such an
-entry is called as links called that page's setting before version 3.
+its own, and `group` the controls that its own stands among. Where a page starts a setting at another value, or says
+more of it, its own entry names the shared one as its `key`: the value is one for all pages, and so are the legal range
+and the options.
 
 Settings that look alike and are not one: those of a run to be trained (`t_…`) and of a claim to be checked (`k…`) are
 plans of their own, which what is explored elsewhere must not move; δ_μ on Papers (`gdmu`) has no δ that it could be;
@@ -20,11 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpviz.fields.field import Choice, Field, Flag, Number, Several, even_ticks, log_ticks
+from dpviz.accounting import meanings
+from dpviz.fields.field import AnyField, Choice, Flag, Number, Several, even_ticks, log_ticks
 from dpviz.fields.tables import made
 
-F = TypeVar("F", bound=Field[Any])
+F = TypeVar("F", bound=AnyField)
 HERE = Path(__file__).parent
+MEANINGS = {"delta": meanings.DELTA, "delta_mu": meanings.DELTA_MU}  # what {delta} in a text stands for
 
 
 def number(key: str, **given: Any) -> Number:
@@ -47,7 +48,7 @@ def flag(key: str, **given: Any) -> Flag:
     return field(Flag, key, **given)
 
 
-def any_kind(key: str, **given: Any) -> Field[Any]:
+def any_kind(key: str, **given: Any) -> AnyField:
     """The field with this key, of the kind that its attributes have."""
     declared = attributes(key) | given
     kind = Choice if "options" in declared else Flag if isinstance(declared["default"], bool) else Number
@@ -66,8 +67,8 @@ def field(kind: type[F], key: str, **given: Any) -> F:
         values |= {name: float(values[name]) for name in ("default", "low", "high") if name in values}
         if "ticks" in values:
             values["ticks"] = ticks(values["ticks"], whole=values.get("whole", False))
-    values |= {"key": named, "earlier": key if key != named else ""}
-    return made(kind, values | given, f"Field “{key}”", {})
+    values |= {"key": named, "entry": key}
+    return made(kind, values | given, f"Field “{key}”", MEANINGS)
 
 
 @cache
@@ -90,7 +91,7 @@ def attributes(key: str) -> dict[str, Any]:
     """What the entry says, and what it takes from the one that it is `like`, or whose `key` it has."""
     if key not in entries():
         raise ValueError(f"Field “{key}” has no entry in {HERE.name}/*.toml.")
-    own = {name: value for name, value in entries()[key].items() if name not in ("was", "before", "group")}
+    own = {name: value for name, value in entries()[key].items() if name != "group"}
     of = own.pop("like", None) or own.pop("key", None)
     return attributes(of) | own if of else own
 

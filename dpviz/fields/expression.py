@@ -1,4 +1,4 @@
-"""What a person types for a number: 1e-5, 10k, 10 000, 5 %, 256/60000, 1/N, 1/(10 N), 1/N^1.1, 30 epochs.
+"""Grammar of typed numbers: 1e-5, 10k, 10 000, 5 %, 256/60000, 1/N, 1/(10 N), 1/N^1.1, 30 epochs.
 
 text    = term ["/" term] ["epochs"]
 term    = factor | "(" factor ")"

@@ -5,16 +5,17 @@ message everywhere: what was found, why it does not work, what would. Only a typ
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, Generic, SupportsFloat, TypeVar
 
 from dpviz.fields import expression, numbers
 
 V = TypeVar("V")
 
-# The least failure probability, far below any that is used; its logarithm and its square are still numbers.
+# The least δ, far below any that is used; its logarithm and its square are still numbers.
 LEAST_DELTA = 1e-100
 
 _NOTHING: Mapping[str, float | None] = {}
@@ -30,7 +31,7 @@ class Field(Generic[V]):
         default: where it starts.
         help: what the quantity is, its unit and a usual value.
         symbol: how a pinned state names it when it differs ("σ"); the label where empty.
-        earlier: its key in links before version 3, where it had another.
+        entry: the name of its entry: of one that declares a setting of all pages anew for one page, not the key.
     """
 
     key: str
@@ -38,7 +39,7 @@ class Field(Generic[V]):
     default: V
     help: str = ""
     symbol: str = ""
-    earlier: str = ""
+    entry: str = ""
 
     def parse(self, text: str) -> V:
         """The value that `text` writes; ValueError says what is wrong and what would do."""
@@ -64,6 +65,9 @@ class Field(Generic[V]):
             return self.parse(text)
         except ValueError:
             return self.default
+
+
+AnyField = Field[Any]  # a setting of any type
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,11 @@ class Number(Field[float]):
     def __post_init__(self) -> None:
         if self.ticks and self.default not in self.ticks:  # a slider stands exactly where its field starts
             object.__setattr__(self, "ticks", tuple(sorted((*self.ticks, self.default))))
+
+    @cached_property
+    def stops(self) -> tuple[str, ...]:
+        """The slider's stops as texts."""
+        return tuple(map(self.write, self.ticks))
 
     def parse(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
         """The value that `text` writes; `known` has what its names stand for."""
@@ -146,7 +155,7 @@ class Number(Field[float]):
         too_low = value < self.low and not (self.or_zero and value == 0.0)
         too_high = value > self.high or (self.open_high and value == self.high)
         if too_low or too_high or math.isinf(value):
-            raise ValueError(f"{self.label}: {value:.12g} is outside {self.legal}; try {self.example}.")
+            raise ValueError(f"{self.label} must be {self.legal}, not {value:.12g}; try {self.example}.")
         if self.whole and value != math.floor(value):
             raise ValueError(f"{self.label}: {value:.12g} is not a whole number; try {math.floor(value) or 1:.0f}.")
         return float(value) + 0.0  # −0 becomes 0
@@ -154,21 +163,24 @@ class Number(Field[float]):
     @property
     def legal(self) -> str:
         """The legal range in words."""
-        low = f"{'0 or ' if self.or_zero else ''}≥ {self.low:.12g}"
-        high = f"{'<' if self.open_high else '≤'} {self.high:.12g}"
+        low, high = numbers.entered(self.low), numbers.entered(self.high)
         if math.isinf(self.high):
-            return low
-        return f"{low} and {high}{f', or {self.top}' if self.top else ''}"
+            words = f"at least {low}"
+        elif self.open_high:
+            words = f"at least {low} and below {high}"
+        else:
+            words = f"between {low} and {high}"
+        return ("0, or " if self.or_zero else "") + words + (f", or {self.top}" if self.top else "")
 
     def accept(self, value: object) -> float:
         if isinstance(value, str):
             return self.parse(value)
         if value is None and self.top:
             return math.inf
-        try:
-            return self.check(float(value))  # type: ignore[arg-type]
-        except TypeError:
-            raise ValueError(f"{self.label}: {value!r:.40} is not a number; try {self.example}.") from None
+        with suppress(TypeError):
+            if isinstance(value, SupportsFloat):
+                return self.check(float(value))
+        raise ValueError(f"{self.label}: {value!r:.40} is not a number; try {self.example}.")
 
     def write(self, value: float | None) -> str:
         if self.top and (value is None or value == math.inf):
@@ -215,7 +227,7 @@ class Choice(Field[str]):
     not its name.
     """
 
-    options: Mapping[str, str] = ()  # type: ignore[assignment]
+    options: Mapping[str, str] = field(default_factory=dict)
     tall: bool = False
     means: Mapping[str, Any] = field(default_factory=dict)
 
@@ -243,7 +255,7 @@ class Choice(Field[str]):
 class Several(Field[tuple[str, ...]]):
     """Any number of named options, written with dots between them."""
 
-    options: Mapping[str, str] = ()  # type: ignore[assignment]
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> tuple[str, ...]:
         names = tuple(part for part in text.split(".") if part)
@@ -253,10 +265,12 @@ class Several(Field[tuple[str, ...]]):
         return tuple(key for key in self.options if key in names)
 
     def accept(self, value: object) -> tuple[str, ...]:
-        try:
-            return self.parse(value if isinstance(value, str) else ".".join(value))  # type: ignore[arg-type]
-        except TypeError:
-            raise ValueError(f"{self.label}: {value!r:.40} is not a list of {_listed(self.options)}.") from None
+        if isinstance(value, str):
+            return self.parse(value)
+        with suppress(TypeError):
+            if isinstance(value, Iterable):
+                return self.parse(".".join(value))
+        raise ValueError(f"{self.label}: {value!r:.40} is not a list of {_listed(self.options)}.")
 
     def write(self, value: tuple[str, ...]) -> str:
         return ".".join(value)

@@ -1,4 +1,4 @@
-"""How numbers are written: the digits they deserve, in plain text that also fits a chart.
+"""Number formats: the digits each kind of number deserves, in plain text that also fits a chart.
 
 >>> epsilon(1.258574741), delta(1e-5), steps(40_000), short_steps(40_000), probability(0.7787)
 ('1.26', '1e-5', '40\\u202f000', '40k', '77.9 %')
@@ -10,9 +10,11 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.claims import rounded_down, rounded_up
+from dpviz.accounting.claims import rounded_down as rounded_down  # to significant digits, never above the number
+from dpviz.accounting.claims import rounded_up as rounded_up  # and never below it
+from dpviz.accounting.formula import tex as tex  # a result in a formula, in LaTeX: four digits, to nearest
 
-down, up = rounded_down, rounded_up  # to significant digits, never above and never below the number
+FLOATING = 1e-12  # what floating point adds to a number that somebody entered: 0.36 is a little less than 0.36
 THIN = "\u202f"  # narrow no-break space
 
 
@@ -53,12 +55,22 @@ def epsilon(x: float, *, digits: int = 3, up: bool = False) -> str:
     return f"{rounded.scaleb(-rounded.adjusted()):f}e{rounded.adjusted()}"
 
 
+def up(x: float, digits: int = 3) -> str:
+    """ε of an upper bound, rounded up."""
+    return epsilon(x, digits=digits, up=True)
+
+
+def down(x: float, digits: int = 3) -> str:
+    """ε of a lower bound, rounded down."""
+    return epsilon(rounded_down(x, digits), digits=digits)
+
+
 def interval(low: float, high: float) -> str:
     """Two ends of ε, the lower one rounded down, the upper one up; four digits where they are close. "–" for NaN."""
     if math.isnan(low):
         return "–"
     digits = 4 if high < 2 * low else 3
-    return f"{epsilon(down(low, digits), digits=digits)} – {epsilon(high, digits=digits, up=True)}"
+    return f"{down(low, digits)} – {up(high, digits)}"
 
 
 def plain(x: float, *, digits: int = 3) -> str:
@@ -70,17 +82,32 @@ def plain(x: float, *, digits: int = 3) -> str:
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + e + power
 
 
+def at_most(x: float, digits: int = 3) -> str:
+    """A number ≥ 0 that a sentence gives as an upper bound: rounded up, but for what floating point adds."""
+    return plain(rounded_up(x * (1.0 - FLOATING), digits), digits=digits)
+
+
+def at_least(x: float, digits: int = 3) -> str:
+    """A number ≥ 0 that a sentence gives as a lower bound, or as the end of a range: rounded down likewise."""
+    return plain(rounded_down(x * (1.0 + FLOATING), digits), digits=digits)
+
+
+def entered(x: float) -> str:
+    """A setting with all its digits, up to twelve: what a sentence says of a result holds at this number alone."""
+    return plain(x, digits=12)
+
+
 def delta(x: float, *, up: bool = True) -> str:
     """δ, δ_μ, γ: "1e-5", "2.5e-6", "0.05"; three significant digits at most.
 
     Args:
         x: the number.
-        up: round up, but for what floating point adds, as a probability of failure must be; else to nearest.
+        up: round up, but for what floating point adds, as δ must be; else to nearest.
     """
     special = _special(x)
     if special is not None or x == 0:
         return special or "0"
-    x = rounded_up(x * (1.0 - 1e-12)) if up else x
+    x = rounded_up(x * (1.0 - FLOATING)) if up else x
     if 0.01 <= abs(x) < 1000:
         return plain(x)
     mantissa, _, power = f"{x:.2e}".partition("e")
@@ -126,6 +153,16 @@ def probability(p: float, *, up: bool = False) -> str:
     return f"{percent:f} %"
 
 
+def chance_up(p: float) -> str:
+    """The same, rounded up: of a bound on what attackers reach."""
+    return probability(p, up=True)
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """A share in percent, to so many significant digits: "0.43 %"."""
+    return f"{plain(100.0 * share, digits=digits)} %"
+
+
 def tenths(share: float) -> str:
     """A share in percent, to its first digit behind the point: "81.3 %"; "–" for NaN."""
     return _special(share) or f"{100.0 * share:.1f}\u00a0%"
@@ -136,6 +173,22 @@ def p_value(p: float) -> str:
     if math.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else epsilon(p, digits=2)
+
+
+def p_equals(p: float) -> str:
+    """p of a test after its name: "= 0.031", "< 0.001"."""
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def tex_up(x: float) -> str:
+    """A result in a formula, in LaTeX: rounded up to four digits."""
+    return tex(rounded_up(x, 4))
+
+
+def tex_down(x: float) -> str:
+    """The same, rounded down."""
+    return tex(rounded_down(x, 4))
 
 
 def attack_allowed(epsilon: float) -> str:

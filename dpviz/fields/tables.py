@@ -4,9 +4,12 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 _TYPES: Any = {str: str, bool: bool, float: int | float}
 
 
@@ -20,7 +23,7 @@ def tables(path: Path, known: set[str]) -> dict[str, Any]:
 
 def made(kind: type[T], table: Mapping[str, Any], where: str, words: Mapping[str, str]) -> T:
     """The dataclass with a table's values, in whose texts {name} stands for a word; ValueError says what is wrong."""
-    fields: Any = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     needed = {name for name, one in fields.items() if one.default is one.default_factory is dataclasses.MISSING}
     if wrong := (table.keys() - fields.keys()) | (needed - table.keys()):
         raise ValueError(f"{where}: {sorted(wrong)} is unknown or missing; {kind.__name__} has {sorted(fields)}.")

@@ -1,1 +1,1 @@
-"""Where gradient distances come from: synthetic families, known laws, an uploaded file, a measured network."""
+"""Sources of gradient distances: synthetic families, known laws, an uploaded file, a measured network."""

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from dpviz import _validate
-from dpviz.gradients.sample import GradientSample, seed_name, weibull_shape
+from dpviz.gradients.sample import GradientSample
+from dpviz.gradients.weibull_vectors import seed_name, weibull_shape
 
 FAMILIES = ("weibull", "lognormal", "halfnormal")
 MOST = 20_000_000
 
 
-def draw_norms(family: str, *, count: Any, seed: Any, shape: Any = 1.0, scale: Any = 1.0) -> GradientSample:
+def draw_norms(
+    family: str, *, count: int, seed: int | np.random.Generator, shape: float = 1.0, scale: float = 1.0
+) -> GradientSample:
     """Independent norms d of a family, used as distances.
 
     Args:
@@ -43,12 +46,12 @@ def tail_is_infinite(
     family: str,
     *,
     clipped: bool,
-    noise_std: Any,
-    sample_rate: Any,
-    total_steps: Any,
-    order: Any,
-    shape: Any = 1.0,
-    scale: Any = 1.0,
+    noise_std: float,
+    sample_rate: float,
+    total_steps: int,
+    order: int,
+    shape: float = 1.0,
+    scale: float = 1.0,
 ) -> bool:
     """Whether the true cost E exp(Tψ(λ, d)) is infinite, so that every finite estimate is only a sample's.
 
@@ -70,7 +73,7 @@ def tail_is_infinite(
     return bool(form == 2.0 and growth >= 1.0)
 
 
-def law(family: str, shape: Any, scale: Any) -> Any:
+def law(family: str, shape: float, scale: float) -> Any:
     """The family's distribution, frozen, as scipy has it; arguments as for `draw_norms`."""
     from scipy import stats  # a quarter of a second, which `import dpviz` need not take
 
@@ -82,7 +85,7 @@ def law(family: str, shape: Any, scale: Any) -> Any:
     return stats.halfnorm(scale=size)
 
 
-def _parameters(family: str, shape: Any, scale: Any) -> tuple[float, float]:
+def _parameters(family: str, shape: float, scale: float) -> tuple[float, float]:
     _validate.choice("family", family, FAMILIES)
     size = _validate.number(scale=scale)
     if family == "weibull":

@@ -1,4 +1,4 @@
-"""What a sample of a known law of gradient norms says of its Bayesian cost: the printed estimate, the certified bound.
+"""Bayesian cost of a known law of gradients: the printed estimate and the certified bound by a sample.
 
 Norms are clipped at the law's quantile C as in `law_bound`, and counted in its cells: whoever measures one between two
 ends of a cell writes down either, by a coin that keeps the mean of d². What is written down is again an independent
@@ -6,24 +6,13 @@ sample of one law, the upper one of `law_cells`, whose cost is the true one's up
 numbers err on that side and by no more. Only the counts are drawn, so that time does not grow with m.
 
 The estimate is Triastcyn & Faltings 2020, Eq. 14, with Student's margin; it is for Definition 1, Markov's inequality.
-The certified bound puts the distribution of `dpviz.accounting.bayesian.costs` in the law's place and is otherwise
+The certified bound puts the distribution of `dpviz.accounting.bayesian.envelope` in the law's place and is otherwise
 `law_bound`, of either definition: with probability 1 − γ over the sample it is not too low, for all orders, steps,
 noise levels and both definitions together. Both pay γ out of δ_μ.
 
     >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5, failure=1e-15)
     >>> law_sample("weibull", shape=0.5, quantile=0.95, samples=10_000, **known).certified.round(2)
     array([0.87])
-
-The true Bayesian cost of a synthetic distribution: what estimates and bounds from a sample of it are measured by.
-
-The distribution is known, so E exp(Tψ(λ, d)) needs no sample. For scalar families it lies between two sums
-(`law_bound`). Vectors have no such law for the distance of two; there a simulation of fresh pairs gives an interval
-that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian.costs` and from below by
-its mirror image.
-
-    >>> known = dict(noise_std=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5)
-    >>> true_norms_epsilon("weibull", shape=2.0, threshold=1.0, **known).lower.round(3)
-    array([1.209])
 """
 
 import math
@@ -33,21 +22,11 @@ from typing import Any
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array
-from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import ORDERS, student_margin
-from dpviz.accounting.bayesian.costs import envelope, lower_band
-from dpviz.gradients.families import law
-from dpviz.gradients.law_bound import (
-    MARKOV_ORDERS,
-    ClippedLaw,
-    LawCells,
-    LawPlan,
-    clipped_bound,
-    clipped_law,
-    law_cells,
-)
-from dpviz.gradients.sample import GradientSample, weibull_shape, weibull_vectors
+from dpviz._arrays import Array, ArrayLike
+from dpviz.accounting.bayesian.accountant import student_margin
+from dpviz.accounting.bayesian.envelope import lower_band
+from dpviz.gradients.clipped_law import LawCells, clipped_law, law_cells
+from dpviz.gradients.law_bound import MARKOV_ORDERS, LawPlan, clipped_bound
 from dpviz.mechanisms.log_moments import log_moment
 
 
@@ -67,11 +46,11 @@ class LawSample:
 def law_sample(
     family: str,
     *,
-    shape: Any = 1.0,
-    quantile: Any,
-    delta_mu: Any,
-    samples: Any,
-    failure: Any,
+    shape: float = 1.0,
+    quantile: float,
+    delta_mu: ArrayLike,
+    samples: int,
+    failure: float,
     seed: int = 0,
     **asked: Any,
 ) -> LawSample:
@@ -129,79 +108,3 @@ def _above(cells: LawCells, ranks: Array, size: int, failure: float) -> LawCells
     """A distribution above the law's, from the numbers of draws up to each value; nothing is claimed from below."""
     band = lower_band(np.minimum(ranks[:-1], size), size, failure)
     return LawCells(cells.upper[-1:], np.ones(1), cells.upper, np.diff(band, prepend=0.0, append=1.0))
-
-
-DOUBT = 0.01  # of a simulated interval
-_COORDINATES = 20_000_000  # drawn for a simulation: about a second
-_SHARES = 20_000  # of the largest distance, told apart
-_SEED = 1_795_221_334  # its own: the sample under test is another draw
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """min over λ of (T·c(λ, T) − ln δ_μ)/λ lies in [lower, upper]; arrays of the steps' shape.
-
-    `how` says in words how it was found.
-    """
-
-    lower: Array
-    upper: Array
-    how: str
-
-
-def true_norms_epsilon(family: str, *, threshold: Any, shape: Any = 1.0, scale: Any = 1.0, **asked: Any) -> Truth:
-    """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances: `law_bound`, Definition 1.
-
-    Args:
-        family, shape, scale: as for `draw_norms`.
-        threshold: clipping norm, > 0 and finite: without clipping see `tail_is_infinite`.
-        asked: noise_std, sample_rate, steps, delta_mu, orders, reading, as in `dpviz.bayesian_epsilon`.
-    """
-    known, limit = law(family, shape, scale), _validate.number(threshold=threshold)
-    clipped = ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0))
-    return _truth(
-        law_cells(clipped), limit, "from the distribution itself, between sums from below and from above", **asked
-    )
-
-
-def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked: Any) -> Truth:
-    """Of distances of two `weibull_vectors`, each clipped to `threshold`: an interval that holds with probability 0.99.
-
-    Args:
-        dimensions, shape: of the vectors.
-        threshold, asked: as in `true_norms_epsilon`.
-    """
-    width = _validate.whole(1, dimensions=dimensions)
-    limit = _validate.number(threshold=threshold)
-    drawn = _fresh(width, float(weibull_shape(shape)))
-    distances, largest = drawn.distances(limit), drawn.sensitivity(limit)
-    values, masses = envelope(distances, largest, DOUBT / 2.0)
-    mirrored = envelope(largest - distances, largest, DOUBT / 2.0)
-    # Half a million distances, on a grid of shares of the largest one: each moved down and up to the next point.
-    lower = _gathered(np.floor(_SHARES * (1.0 - mirrored[0][::-1] / largest)), mirrored[1][::-1])
-    cells = LawCells(*lower, *_gathered(np.ceil(_SHARES * (values / largest)), masses))
-    how = f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}"
-    return _truth(cells, largest, how, **asked)
-
-
-def _gathered(places: Array, masses: Array) -> tuple[Array, Array]:
-    """(d/C)² at the places of the grid that have mass, ascending, and their masses."""
-    mass = np.bincount(places.astype(np.intp), masses).astype(np.float64)
-    held = np.flatnonzero(mass)
-    return (held / _SHARES) ** 2, mass[held]
-
-
-def _truth(
-    cells: LawCells, largest: float, how: str, *, noise_std: Any, steps: Any, orders: Any = ORDERS, **asked: Any
-) -> Truth:
-    """Definition 1 of distances up to `largest`."""
-    sigma = max(_validate.number(noise_std=noise_std) / largest, _validate.LEAST)
-    whole = _validate.whole_orders(orders) + 1.0
-    bound = clipped_bound(cells, LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole, **asked))
-    return Truth(bound.lower, bound.upper, how)
-
-
-@remembered
-def _fresh(width: int, shape: float) -> GradientSample:
-    """Pairs that no page has seen: half a second of drawing, for whatever is then asked of them."""
-    return weibull_vectors(vectors=max(_COORDINATES // width, 4), dimensions=width, shape=shape, seed=_SEED)

@@ -6,42 +6,30 @@
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dpviz import _validate
 from dpviz.accounting.bayesian.solve import dp_answer
+from dpviz.accounting.boundary import size_of_gap
+from dpviz.accounting.calibration import HARDLY_ANY_NOISE, TOLERANCE, Calibration
+from dpviz.accounting.no_answer import NoAnswer, no_answer
+from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.solve import (
-    LARGEST_STEPS,
-    TOLERANCE,
-    Fits,
-    Gap,
-    boundary,
-    bracket,
-    chance_of_being_drawn,
-    largest_share,
-    last_whole,
-    no_answer,
-    nudged,
-    size_of_gap,
-    smallest,
-)
-from dpviz.gradients.law_bound import law_bound
+from dpviz.gradients.law_bound import LawBound, law_bound
 
 UNKNOWNS = ("noise_multiplier", "sample_rate", "steps", "delta_mu")
-_STARTS = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000.0, "delta_mu": 1e-5}
 _METHODS = {1: Moments.name, 2: Renyi.name}
-_HARDLY_ANY_NOISE = 0.01
 
 
 def solve_law(
     unknown: str,
     *,
-    target_epsilon: Any,
-    noise_multiplier: Any = None,
-    sample_rate: Any = None,
-    steps: Any = None,
-    delta_mu: Any = None,
+    target_epsilon: float,
+    noise_multiplier: float | None = None,
+    sample_rate: float | None = None,
+    steps: float | None = None,
+    delta_mu: float | None = None,
     definition: int = 2,
     **clipped: Any,
 ) -> float:
@@ -64,51 +52,60 @@ def solve_law(
     """
     _validate.choice("unknown", unknown, UNKNOWNS)
     given = dict(zip(UNKNOWNS, (noise_multiplier, sample_rate, steps, delta_mu), strict=True))
-    known: dict[str, Any] = dict(_validate.all_but_one(unknown, given, fewest_steps=1))
+    known = _validate.all_but_one(unknown, given, fewest_steps=1)
     target = _validate.number(target_epsilon=target_epsilon)
-
-    def bound(value: float) -> Any:
-        return law_bound(**clipped, definition=definition, **(known | {unknown: value}))
-
-    floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
-    if unknown != "delta_mu" and target < floor and known.get("sample_rate", 1.0) > 0.0:
-        raise no_answer("law_floor", target=target, floor=floor)
-
-    def gap(value: float) -> float:
-        return size_of_gap(float(bound(value).upper), target)
-
-    def fits(value: float) -> bool:
-        return gap(value) <= 0.0
-
-    start = dp_answer(unknown, target, _METHODS[definition], tuple(known.items()))
-    start = start if 0.0 < start < math.inf else _STARTS[unknown]
-    if known.get("sample_rate") == 0.0 and unknown != "noise_multiplier":
-        return {"steps": math.inf, "delta_mu": 0.0}[unknown]
-    if unknown == "steps":
-        return last_whole(gap, start, LARGEST_STEPS)
-    if unknown == "noise_multiplier":
-        drawn = chance_of_being_drawn(known["sample_rate"], known["steps"])
-        if drawn == 0.0 or (known["delta_mu"] >= drawn and fits(_HARDLY_ANY_NOISE)):
-            return 0.0
-        answer = smallest(gap, fits, start, TOLERANCE)
-    elif unknown == "sample_rate":
-        answer = largest_share(gap, fits, start, TOLERANCE)
-    else:
-        answer = _least_delta(gap, fits, start)
-    if answer is None:
-        raise no_answer("law_unreachable", target=target, unknown=unknown)
+    problem = _LawProblem(target, known, TOLERANCE, definition, clipped)
+    problem.floor = float(problem.bound(unknown, problem.starts[unknown]).floor)  # checks all arguments, too
+    answer: float = getattr(problem, unknown)()
     return answer
 
 
-def _least_delta(gap: Gap, fits: Fits, start: float) -> float | None:
-    """The smallest δ_μ below 1, which promises nothing; None where none will do."""
+@dataclass
+class _LawProblem(Calibration):
+    """One law, one target, three of the four numbers; `floor` is what the largest order charges for doing nothing."""
 
-    def at(log: float) -> float:
-        return gap(math.exp(log)) if log < 0.0 else -log - 1.0
+    definition: int
+    clipped: dict[str, Any]
+    floor: float = 0.0
+    starts: ClassVar[dict[str, float]] = Calibration.starts | {"noise_multiplier": 1.0, "delta_mu": 1e-5}
 
-    ends = bracket(at, math.log(start), towards=1.0, limit=700.0)
-    assert ends is not None  # δ_μ = 1 is within reach
-    if math.isinf(ends[1]):
-        return math.exp(ends[0])
-    answer = math.exp(boundary(at, *ends, TOLERANCE))
-    return None if answer >= 1.0 else nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
+    def bound(self, name: str, value: float) -> LawBound:
+        """ε_μ with this value of the missing number."""
+        asked: dict[str, Any] = self.clipped | self.known | {name: value}
+        return law_bound(definition=self.definition, **asked)
+
+    def gap(self, name: str, value: float) -> float:
+        return size_of_gap(float(self.bound(name, value).upper), self.target)
+
+    def start(self, name: str) -> float:
+        """What the accountant to compare with answers."""
+        answer = dp_answer(name, self.target, _METHODS[self.definition], tuple(self.known.items()))
+        return answer if 0.0 < answer < math.inf else super().start(name)
+
+    def check_floor(self) -> None:
+        if self.target < self.floor and not self.free:
+            raise no_answer("law_floor", target=self.target, floor=self.floor)
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is released."""
+        return self.known.get("sample_rate") == 0.0
+
+    def unreachable(self, name: str) -> NoAnswer:
+        return no_answer("law_unreachable", target=self.target, unknown=name)
+
+    def noise_multiplier(self) -> float:
+        self.check_floor()
+        drawn = chance_of_being_drawn(self.known["sample_rate"], self.known["steps"])
+        if drawn == 0.0 or (self.known["delta_mu"] >= drawn and self.fits("noise_multiplier", HARDLY_ANY_NOISE)):
+            return 0.0
+        return self.least("noise_multiplier")
+
+    def sample_rate(self) -> float:
+        return self.largest("sample_rate")
+
+    def steps(self) -> float:
+        return math.inf if self.free else self.longest()
+
+    def delta_mu(self) -> float:
+        return 0.0 if self.free else self.least_delta("delta_mu")

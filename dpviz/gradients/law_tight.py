@@ -27,15 +27,16 @@ from typing import Any
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, Index
+from dpviz._arrays import Array, ArrayLike, Index
 from dpviz.accounting.pld.bounds import TightResult, tight_epsilon
-from dpviz.accounting.pld.composed_loss import DeltaCurves
-from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, SLACK, too_large
+from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_for_rows, rough_log_deltas, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise
+from dpviz.accounting.pld.read_off import DeltaCurves
+from dpviz.accounting.pld.single_step import SLACK
+from dpviz.gradients.clipped_law import quantile_of
 from dpviz.gradients.families import law
-from dpviz.gradients.law_bound import quantile_of
 from dpviz.mechanisms.pair import gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
@@ -47,20 +48,20 @@ _SPREAD = 16.0  # of step counts that share grids
 _SHARE = 0.4  # of δ_μ, divided by the most cells: what their width may cost where fewer suffice
 _LEAST = 1e-9  # of C: no cell ends below
 
+# E[δ_r(ε)] from below at the first ε (k,), from above at the second.
 Curve = Callable[[Array, Array], tuple[Array, Array]]
-"""E[δ_r(ε)] from below at the first ε (k,), from above at the second."""
 
 
 def bayesian_law_tight(
     family: str,
     *,
-    shape: Any = 1.0,
-    quantile: Any,
-    noise_multiplier: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    cells: Any = CELLS,
+    shape: float = 1.0,
+    quantile: float,
+    noise_multiplier: float,
+    sample_rate: float,
+    steps: ArrayLike,
+    delta_mu: float,
+    cells: int = CELLS,
 ) -> TightResult:
     """Bounds on ε_μ of norms of a family, clipped at a quantile C, where each example keeps its rank in all steps.
 

@@ -1,4 +1,4 @@
-"""Does a trained model give its training data away? Two measurements, from plain arrays.
+"""Two measurements of whether a trained model gives its training data away, from plain arrays.
 
 `compare_distances` holds the gradient distances of training examples against those of test examples (Triastcyn &
 Faltings 2020, §5.2 and Fig. 2). `threshold_attack` guesses membership from the loss alone (Yeom, Giacomelli,
@@ -38,7 +38,7 @@ class Leakage:
             gradients are finite, shapes (≤ examples / 2,).
         train_losses, test_losses: Cross-entropy of each example, shapes (examples,); inf where it is not finite.
         examples: How many of each were looked at: what was asked for, or as many as the smaller set has.
-        left_out: Pairs without a distance, because a gradient is not finite.
+        excluded_pairs: Pairs without a distance, because a gradient is not finite.
         train_accuracy, test_accuracy: Share of right predictions on these examples.
         description: The network, its training and its data, in words.
     """
@@ -48,7 +48,7 @@ class Leakage:
     train_losses: Array
     test_losses: Array
     examples: int
-    left_out: int
+    excluded_pairs: int
     train_accuracy: float
     test_accuracy: float
     description: str

@@ -84,10 +84,10 @@ def _direction(angle: float) -> Array:
     return np.array([math.cos(angle), math.sin(angle)])
 
 
+# By their key in links; mean norms of about 1.
 FAMILIES = {
     "alike": NormFamily("Alike", (NormGroup(1.0, 1.0, 4.0),)),
     "spread": NormFamily("Spread out", (NormGroup(1.0, 1.0, 1.0),)),
     "heavy": NormFamily("Heavy tail", (NormGroup(1.0, 0.5, 0.5),)),
     "minority": NormFamily("A minority", (NormGroup(0.95, 0.5, 2.0), NormGroup(0.05, 10.0, 2.0, math.pi / 2.0))),
 }
-"""The families that pages offer, by their key in links; mean norms of about 1."""

@@ -1,4 +1,4 @@
-"""What is done to the data, as values: new samplers and noises come here and nowhere else."""
+"""Mechanisms, the samplers and noises of a training step, as values; new ones are registered here and nowhere else."""
 
 from dpviz.mechanisms.correlated import BandedNoise, Correlated, CorrelatedEpoch, CorrelatedNoise
 from dpviz.mechanisms.fixed_size import FixedSize, WithReplacement

@@ -12,7 +12,8 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import Memory, remembered
-from dpviz.mechanisms.log_moments import batches, log_excess, log_mixture, log_sums, renyi_divergence
+from dpviz.mechanisms.log_excess import batches, log_excess, log_mixture, log_sums
+from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights, counting
 
 ROUNDING = 1e-10  # relative, of E[X^α] − 1
@@ -31,9 +32,6 @@ def _log_moments(points: Array, most: float, integrals: Callable[[int, Array], A
         chosen = few[batch]
         result[chosen] = np.logaddexp(0.0, integrals(int(points[chosen].max()), alpha[chosen]) + math.log1p(ROUNDING))
     return result
-
-
-# Gaussian mixtures ---------------------------------------------------------------------------------------------------
 
 
 def mixture_divergence(pair: MixturePair, orders: ArrayLike) -> Array:
@@ -148,9 +146,6 @@ def _log_weighted(side: Weights, x: Array, sigma: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):  # beside what is taken of `ratio`
         away = (ratio.max(axis=1) > 30.0) | (small < -0.5)  # near −1, the sum itself has the digits
         return np.where(away, log_sums(ratio + logs[near]), np.log1p(small))
-
-
-# Laplace noise -------------------------------------------------------------------------------------------------------
 
 
 def laplace_divergence(scale: float, sample_rate: float, orders: ArrayLike) -> Array:

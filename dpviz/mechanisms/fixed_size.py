@@ -40,7 +40,9 @@ class _Drawn(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class FixedSize(_Drawn):
-    """`_Drawn` without replacement, one example replaced: whoever fixes b and N lets the number of examples be known.
+    """Batches of exactly `batch` of `size` examples, drawn without replacement at each step; one example is replaced.
+
+    Fixed b and N reveal the number of examples, so adding or removing one is not hidden.
 
     An example is in the batch with probability q = b/N. With everyone else's draw given, the sums are m₀ without it, m₁
     with it and m₁′ with the other one in its place, of which no two are further apart than 2C. For ε ≥ 0 and

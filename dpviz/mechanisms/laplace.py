@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpviz.mechanisms.divergences import laplace_divergence
-from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve, SampledSum
+from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve, SampledSum
 from dpviz.mechanisms.pair import LaplaceNoise, SampledPair
 
 
@@ -33,6 +33,10 @@ class Laplace(SampledSum):
 
     def pair(self) -> SampledPair:
         return SampledPair(LaplaceNoise(self.scale), self.sample_rate)
+
+    def of_rows(self, rows: int) -> Mechanism | None:
+        """Rows that are never left out move the number by k together: k/b in all. Sampled ones have no pair here."""
+        return Laplace(self.scale / rows) if self.sample_rate == 1.0 else None
 
     def renyi(self) -> RenyiCurve:
         return lambda orders: laplace_divergence(self.scale, self.sample_rate, orders)

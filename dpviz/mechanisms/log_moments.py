@@ -12,93 +12,16 @@ peaks are never narrower than a unit Gaussian's. All is done in logs, so nothing
 
     >>> float(renyi_divergence(4.0, 0.01, [20.0])[0]) * 10_000 - math.log(1e-5) / 19   # moments accountant, λ = 19
     1.2585747...
-
-How far the power of a likelihood ratio exceeds its tangent: the positive terms that Rényi divergences are sums of.
-
-With a ratio X = 1 + u of mean 1, E[X^α] − 1 = E[(1 + u)^α − 1 − αu]: every term is ≥ 0, so nothing cancels, even where
-the sum is 1e-12.
-
-ln A_α of the sampled Gaussian at many noise levels and many orders together, from one set of nodes.
-
-A_α = E[(1 + u)^α], u = q·expm1(x/σ − 1/(2σ²)), x ~ N(0, 1) (`log_moments`): ln(1 + u) at a node does not depend on α,
-so each further order costs one exponential a node. Summed as it stands, the error is 1e-14 absolute, not relative,
-where ln A_α is small; `log_moments` keeps all digits.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike, Index, Whole
+from dpviz._arrays import Array, ArrayLike, Whole
 from dpviz._remember import remembered
-
-_TOGETHER = 2**17  # numbers
-
-
-def batches(points: Array) -> Iterator[Index]:
-    """Orders that are computed together, by their places: those that need about as many points (all finite)."""
-    rising = np.argsort(points, kind="stable")
-    start = 0
-    while start < rising.size:
-        most = 2.0 * points[rising[start]]
-        alike = int(np.searchsorted(points[rising], most, side="right"))
-        stop = min(alike, start + max(1, int(_TOGETHER / most)))
-        yield rising[start:stop]
-        start = stop
-
-
-def log_sums(terms: Array) -> Array:
-    """ln of the sums of e^terms along the last axis; some term is finite."""
-    top = terms.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(terms - top[..., None]).sum(axis=-1)))
-
-
-def log_mixture(rate: float, ratio: Array) -> Array:
-    """ln(1 − q + q·e^ratio) without overflow, and with all digits near 0."""
-    if rate == 1.0:
-        return ratio
-    grows = np.log(rate) + ratio + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(ratio, 30.0)))
-    return np.where(ratio > 30.0, grows, np.log1p(rate * np.expm1(np.minimum(ratio, 30.0))))
-
-
-def log_excess(u: Array, log_ratio: Array, alpha: Array) -> Array:
-    """ln[(1+u)^α − 1 − αu] without cancellation, given u and ln(1+u) (exact also where u saturates); they broadcast."""
-    u, log_ratio, alpha = np.broadcast_arrays(u, log_ratio, alpha)
-    result = np.empty_like(u)
-    product = alpha * u
-    branches = (
-        (np.abs(product) < 0.1, _log_excess_small),
-        (product >= 0.1, _log_excess_above),
-        (product <= -0.1, _log_excess_below),
-    )
-    for at, branch in branches:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            result[at] = branch(u[at], log_ratio[at], alpha[at])
-    return result
-
-
-def _log_excess_above(u: Array, log_ratio: Array, alpha: Array) -> Array:
-    """u > 0: (1+u)^α (1 − e^t) with e^t = (1 + αu)/(1+u)^α."""
-    s = alpha - 1.0
-    t = np.log1p(s * -np.expm1(-log_ratio)) - s * log_ratio
-    return np.asarray(alpha * log_ratio + np.log(-np.expm1(t)))
-
-
-def _log_excess_below(u: Array, log_ratio: Array, alpha: Array) -> Array:
-    """u < 0: the terms cancel at most twentyfold, as |αu| ≥ 0.1."""
-    s = alpha - 1.0
-    return np.log((1.0 + u) * np.expm1(s * log_ratio) - s * u)
-
-
-def _log_excess_small(u: Array, log_ratio: Array, alpha: Array) -> Array:
-    """|αu| < 0.1: C(α,2)u² [1 + (α−2)u/3 [1 + (α−3)u/4 [1 + …]]]."""
-    nested = np.zeros_like(u)
-    for n in range(11, 2, -1):
-        nested = (alpha - (n - 1.0)) * u / n * (1.0 + nested)
-    return np.log(0.5 * alpha * (alpha - 1.0)) + 2.0 * np.log(np.abs(u)) + np.log1p(nested)
-
+from dpviz.mechanisms.log_excess import log_excess
 
 # Up to here whole orders are summed exactly; beyond, the quadrature needs fewer terms and is as precise.
 _LARGEST_SUMMED_ORDER = 256
@@ -319,40 +242,3 @@ _REACH = 8.5  # standard deviations beyond the integrand's outer peaks: e^-36 is
 _MOST_NODES = 2_000  # beyond, `log_moment` looks where the integrand is first
 _BLOCK = 1 << 16  # numbers in one temporary
 MOST_STEPS = 1e8  # of a composition up to which absolute digits are enough
-
-
-def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Array:
-    """ln A_α at 1/σ² (n,), > 0, and α (m,), > 1 and best ascending, for one q: (m, n)."""
-    if rate == 0.0:
-        return np.zeros((orders.size, inverse_variance.size))
-    slope = np.sqrt(inverse_variance)
-    steepest = float(slope.max())
-    # Both errors of the trapezoidal rule, of the Gaussian and of the strip around the knee, are below e^-34.
-    spacing = min(0.7, 0.5 / steepest)
-    high = _REACH + float(orders.max()) * steepest
-    too_far = not (_REACH + high) / spacing < _MOST_NODES
-    wide = high > 1.3 * (_REACH + float(orders.min()) * steepest)
-    wide = wide and orders.size * inverse_variance.size * (_REACH + high) / spacing > _BLOCK  # a part costs its calls
-    if orders.size > 1 and (too_far or wide):
-        middle = orders.size // 2  # small orders need not reach as far
-        parts = [log_moment_table(inverse_variance, rate, part) for part in (orders[:middle], orders[middle:])]
-        return np.concatenate(parts)
-    if too_far:
-        return log_moment(1.0 / slope, rate, orders[:, None])
-    x = np.arange(-_REACH, high + spacing, spacing)
-    y = slope[:, None] * x - 0.5 * inverse_variance[:, None]
-    log_ratio = np.log1p(rate * np.expm1(np.minimum(y, 30.0))) if rate < 1.0 else y
-    if y.max() > 30.0:
-        beyond = y + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(y, 30.0)))
-        log_ratio = np.where(y > 30.0, beyond, log_ratio)
-    weight = math.log(spacing) - 0.5 * math.log(2.0 * math.pi) - 0.5 * x * x
-    table = np.empty((orders.size, inverse_variance.size))
-    rows = max(1, _BLOCK // y.size)
-    for start in range(0, orders.size, rows):
-        terms = orders[start : start + rows, None, None] * log_ratio
-        terms += weight
-        top = terms[..., ::4].max(axis=-1)  # the largest is at most e times that: φ'' ≥ −1
-        terms -= top[..., None]
-        table[start : start + rows] = top + np.log(np.exp(terms, out=terms).sum(axis=-1))
-    gaussian = 0.5 * (orders * (orders - 1.0))[:, None] * inverse_variance
-    return np.clip(table, 0.0, gaussian)

@@ -1,6 +1,4 @@
-"""Dominating pairs whose outputs are losses: known as atoms of the loss, or made of other pairs: one of several at
-random and told, and both ways.
-"""
+"""Dominating pairs whose outputs are losses: on a grid, as one of several pairs at random, or in both directions."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a mechanism says of itself, so that accountants and pages need not know which one it is.
+"""The base class of mechanisms: all that accountants and pages read of one, so that they need not know which it is.
 
 A mechanism is a frozen value, a dataclass of its parameters: what is done to the data in one step, whose data are
 protected (`adjacency`), what a step is (`step`), and its words. It gives what it has:
@@ -12,7 +12,7 @@ protected (`adjacency`), what a step is (`step`), and its words. It gives what i
 Each may be missing; an accountant that needs it then says so (`Accountant.supports`). A new mechanism is one file, and
 one entry in `MECHANISMS`: pages, `dpviz.ask` and the shell read that list.
 
-Equal steps together: a mechanism and how many times it ran.
+An `Event` is equal steps together: a mechanism and how many times it ran.
 
 >>> step = SampledGaussian(noise_multiplier=4.0, sample_rate=0.01)
 >>> merge_events([(step, 10), (step, 5)])
@@ -24,13 +24,14 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, replace
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import Any, ClassVar, Generic, TypeVar
 
 from dpviz import _validate
-from dpviz._arrays import Array
+from dpviz._arrays import Array, ArrayLike
 from dpviz.mechanisms.pair import DominatingPair
 
 RenyiCurve = Callable[[Array], Array]
@@ -95,10 +96,11 @@ class Mechanism:
         title: what pages call it.
         assumes: what it does, as a Markdown line.
         step: what one step of it is called: "step" (a batch), "epoch", …
-        text_template, latex_template: `text` and `latex`, with its parameters as {self.…}. (These five stand in
+        several: what else is said of several steps, behind their number; empty where that is usual.
+        text_template, latex_template: `text` and `latex`, with its parameters as $name. (These six stand in
             mechanisms.toml, or in the class; a subclass of no kind has its parent's.)
         most: the largest values of parameters that have one.
-        sampler: how batches are made (`accounting.guarantee.SAMPLERS`); empty where `kind` says it.
+        sampler: how batches are made (`questions.guarantee.words.SAMPLERS`); empty where `kind` says it.
         noise, symbol: the parameter that says how much noise there is (more is more private), and its symbol.
     """
 
@@ -109,12 +111,15 @@ class Mechanism:
     title: ClassVar[str] = ""
     assumes: ClassVar[str] = ""
     step: ClassVar[str] = "step"
+    several: ClassVar[str] = ""
     text_template: ClassVar[str]
     latex_template: ClassVar[str]
     most: ClassVar[Mapping[str, int]] = {}
     sampler: ClassVar[str] = ""
     noise: ClassVar[str] = "noise_multiplier"
     symbol: ClassVar[str] = "σ"
+    __match_args__: ClassVar[tuple[str, ...]]  # this and the next: kinds are dataclasses
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
         for key, value in WORDS.get(vars(cls).get("kind", ""), {}).items():
@@ -126,8 +131,7 @@ class Mechanism:
     @classmethod
     def parameters(cls) -> tuple[str, ...]:
         """The names of its parameters."""
-        names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]  # kinds are dataclasses
-        return names
+        return cls.__match_args__
 
     def __post_init__(self) -> None:
         for name in self.parameters():
@@ -137,23 +141,36 @@ class Mechanism:
                     raise ValueError(f"Expected {name}={value:.0f} <= {self.most[name]}.")
                 object.__setattr__(self, name, int(value) if name in _WHOLE else value)
 
-    def changed(self, **values: Any) -> Mechanism:
+    def changed(self, **values: object) -> Mechanism:
         """The same with other values of parameters."""
-        return replace(self, **values)  # type: ignore[type-var]  # kinds are dataclasses
+        return replace(self, **values)
+
+    def counted(self, steps: ArrayLike) -> Array:
+        """How often it ran, checked: whole numbers ≥ 0 of any shape; ValueError where they would count something else.
+
+        What is asked of one mechanism and so many steps goes through here; `merge_events` adds up what is known apart.
+        """
+        return _validate.steps(steps)
 
     def of_rows(self, rows: int) -> Mechanism | None:
         """What costs exactly as much as `rows` rows of one person together; None where none is known."""
         return None
 
+    def _filled(self, template: str) -> str:
+        values = {name: getattr(self, name) for name in self.parameters()}
+        return Template(template).substitute(
+            {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+        )
+
     @property
     def text(self) -> str:
         """What it is, with today's numbers, in words."""
-        return self.text_template.format(self=self)
+        return self._filled(self.text_template)
 
     @property
     def latex(self) -> str:
         """What it releases, with today's numbers, as LaTeX."""
-        return self.latex_template.format(self=self)
+        return self._filled(self.latex_template)
 
     @property
     def releases(self) -> bool:
@@ -240,7 +257,9 @@ def merge_events(events: Iterable[tuple[_Kind, int]]) -> tuple[tuple[_Kind, int]
     """Events with equal mechanisms added up, in order of first appearance; order does not matter to privacy."""
     counts: dict[_Kind, int] = {}
     for mechanism, count in events:
-        whole = int(_validate.scalar("count", _validate.steps(count, "count")))
+        # Long lists hold plain numbers: their check is quick.
+        plain = type(count) is int and 0 <= count <= 2**53
+        whole = count if plain else int(_validate.scalar("count", _validate.steps(count, "count")))
         counts[mechanism] = counts.get(mechanism, 0) + whole
     return tuple(counts.items())
 

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr
 
 from dpviz._arrays import Array, Bools
 from dpviz._remember import remembered
-from dpviz.mechanisms.log_moments import log_sums
+from dpviz.mechanisms.log_excess import log_sums
 from dpviz.mechanisms.pair import LEAST_SCALE, ULPS, UNIT, Cells, DominatingPair, LossSplit
 
 Weights = tuple[tuple[float, float], ...]
@@ -28,6 +28,7 @@ _TOGETHER = 1024  # outputs looked at together
 _TABLE = 4096  # outputs between which inversion starts
 _FURTHEST = 40.0  # deviations to which they reach: beyond, a probability is no double
 _APART = 80.0  # −ln of a share that no sum of doubles sees
+_NOISELESS = 1e-100  # σ below which squares overflow
 _LARGEST = 600.0  # logarithm of what still has room in a double, times many
 
 
@@ -166,6 +167,8 @@ class MixturePair(DominatingPair):
         return pair.loss(z), log_sums(density + self._log_weights[1]) + math.log(width)
 
     def log_delta(self, epsilon: float) -> float:
+        if self.sigma < _NOISELESS:  # no less is told by more noise where any loss is beyond ε anyway
+            return replace(self, sigma=_NOISELESS).log_delta(epsilon)
         removed = self._log_delta(epsilon)
         return removed if self.symmetric else max(removed, self.mirrored._log_delta(epsilon))
 
@@ -293,9 +296,10 @@ def _log_between(y: float, h: Array) -> Array:
     """ln |S(y − h) − S(y)| of the Gaussian's upper tail S: where h is short φ(y) ∫ e^(y s − s²/2) ds from 0 to h."""
     sign = -1.0 if y < 0.0 else 1.0
     one, other = log_ndtr(sign * (h - y)), log_ndtr(-sign * y)
-    with np.errstate(divide="ignore"):
-        apart = np.maximum(one, other) + np.log(-np.expm1(-np.abs(one - other)))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # infinite y: `short` is not used there
+        differ = np.where(one == other, 0.0, np.abs(np.where(one == other, 0.0, one) - other))  # both may be −∞
+        apart = np.maximum(one, other) + np.log(-np.expm1(-differ))
         s = np.multiply.outer(h, 0.5 * (_NODES + 1.0))
         inside = np.exp(np.minimum(y * s - 0.5 * s * s, 1.0)) @ _NODE_WEIGHTS
         short = np.log(0.5 * np.abs(h) * inside) - 0.5 * y * y - 0.5 * math.log(2.0 * math.pi)
-    return np.where(np.abs(h) * (1.0 + abs(y)) < 0.5, short, apart)
+        return np.where(np.abs(h) * (1.0 + abs(y)) < 0.5, short, apart)

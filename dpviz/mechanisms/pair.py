@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from dpviz._arrays import Array
-from dpviz.mechanisms.log_moments import log_mixture
+from dpviz.mechanisms.log_excess import log_mixture
 
 UNIT = 2.0**-53  # rounding unit of a float
 ULPS = 8.0  # generous: scipy's ndtr is right to a few units in the last place
@@ -154,11 +154,12 @@ class GaussianNoise:
 
     def ratio(self, z: Array) -> Array:
         """ln(n(z − 1)/n(z))."""
-        return np.asarray((2.0 * z - 1.0) / (2.0 * self.scale**2))
+        return np.asarray((z - 0.5) / self.scale / self.scale)  # the square might overflow
 
     def output(self, ratio: Array) -> Array:
         """A z with this ratio; ∓∞ beyond the ratios that there are."""
-        return np.asarray(self.scale**2 * ratio + 0.5)
+        with np.errstate(over="ignore"):  # then no output has this ratio
+            return np.asarray(self.scale * (self.scale * ratio) + 0.5)
 
     def cdf(self, z: Array) -> Array:
         return np.asarray(ndtr(z / self.scale))
@@ -264,7 +265,8 @@ class ShiftedPair(DominatingPair):
 
         def side(sign: float) -> float:
             without, up, down = (self.noise.log_cdf(sign * (inside - centre)) for centre in (0.0, 1.0, -1.0))
-            return float(self.log_ratio(up - without, down - without))
+            with np.errstate(invalid="ignore"):  # NaN where nothing lies on that side: then nothing is learned from it
+                return float(self.log_ratio(up - without, down - without))
 
         return LossSplit(side(1.0), side(-1.0), self.below(float(z))[0])
 
@@ -412,7 +414,7 @@ class ReplacedPair(ShiftedPair):
         """
         sigma, q, loss = self.scale, self.rate, np.asarray(loss, dtype=np.float64)
         if q == 1.0:
-            return np.asarray(0.5 * sigma**2 * loss)
+            return np.asarray(0.5 * sigma * (sigma * loss))
         half = np.abs(0.5 * loss)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_sinh = half + np.log(-0.5 * np.expm1(-2.0 * half))
@@ -420,7 +422,8 @@ class ReplacedPair(ShiftedPair):
             inverse = np.where(
                 log_argument > 300.0, log_argument + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_argument, 300.0)))
             )
-        return np.asarray(sigma**2 * np.sign(loss) * (half + inverse))
+        with np.errstate(over="ignore"):  # then no output has this loss
+            return np.asarray(sigma * (sigma * (np.sign(loss) * (half + inverse))))
 
     def log_delta(self, epsilon: float) -> float:
         """P less e^ε Q above the output z with loss ε: q(S(z − 1) − e^ε S(z + 1)) − (1 − q)(e^ε − 1) S(z)."""

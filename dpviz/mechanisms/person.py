@@ -1,4 +1,4 @@
-"""Any mechanism, a person with several rows in its data.
+"""Group privacy as a mechanism: any mechanism, for a person with several rows in its data.
 
 >>> of_person(ReplaceOneGaussian(noise_multiplier=4.0), rows=2).text
 'Gaussian, σ = 4, replace one, a person with 2 rows'

@@ -22,7 +22,8 @@ from scipy.special import erf
 from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz.mechanisms.divergences import ROUNDING
-from dpviz.mechanisms.log_moments import chunks, log_excess, log_sum_segments, log_sums
+from dpviz.mechanisms.log_excess import log_excess, log_sums
+from dpviz.mechanisms.log_moments import chunks, log_sum_segments
 from dpviz.mechanisms.mixture_pair import Weights
 from dpviz.mechanisms.pair import LEAST_SCALE, UNIT
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from dpviz._arrays import Array
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.mechanisms.loss_pairs import DiscretePair
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
@@ -54,7 +54,9 @@ class FixedPartition(Mechanism):
 class SecretPartition(RandomAllocation):
     """A whole run over batches that are cut once: each example joins one of t, uniformly and in secret, for E epochs.
 
-    The noise of a batch's E sums averages: the run is one epoch of `RandomAllocation` at σ/√E. One step is one run.
+    The noise of a batch's E sums averages: the run is one epoch of `RandomAllocation` at σ/√E. One step is one run;
+    several are cut anew each. Several runs of one epoch are refused: they are those of `RandomAllocation`, far cheaper
+    than the epochs of one run that `steps` looks like.
 
     Attributes:
         epochs: E; whole, ≥ 1.
@@ -62,6 +64,18 @@ class SecretPartition(RandomAllocation):
 
     kind: ClassVar[str] = "secret"
     epochs: int = 1
+
+    def counted(self, steps: ArrayLike) -> Array:
+        count = RandomAllocation.counted(self, steps)
+        if self.epochs == 1 and (most := count.max(initial=0.0)) > 1.0:
+            shown = f"{self.noise_multiplier:.6g}, {self.batches}"
+            raise ValueError(
+                f"Expected steps={most:.0f} to be 1 with “{self.title}”: one step is a whole run, and each run cuts "
+                f"its batches anew. For {most:.0f} epochs over batches cut once, use SecretPartition({shown}, "
+                f"epochs={most:.0f}) with steps=1; for batches cut anew in each of {most:.0f} epochs, "
+                f"RandomAllocation({shown}) with steps={most:.0f}."
+            )
+        return count
 
     def _epoch(self) -> RandomAllocation:
         return RandomAllocation(self.noise_multiplier / math.sqrt(self.epochs), self.batches)

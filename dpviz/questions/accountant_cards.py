@@ -37,7 +37,7 @@ def cards(curves: Iterable[str], amplification: str = "exact", names: Mapping[st
 
 def folded(name: str, card: Card) -> Folded:
     """A card as its name shows it."""
-    text = f"{card.about}\n\n**What its number is:** {card.kind}\n\n**Cite it** {_lowered(card.when)}\n\n{card.cited}"
+    text = f"{card.about}\n\n**What its number is:** {card.kind}\n\n**Cite it** {_lowered(card.cite)}\n\n{card.cited}"
     return Folded(name, text, "\n\n".join(card.bibtex), "bibtex")
 
 

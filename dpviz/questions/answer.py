@@ -1,18 +1,21 @@
-"""What a question answers: a plot and facts, and the words that are made of them."""
+"""The answer of a question: a plot, facts, and the slow parts that come later."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from dpviz.charts import Plot
+from dpviz.questions.layout import Values
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 F = TypeVar("F")
+D = TypeVar("D", bound="DataclassInstance")
 F_co = TypeVar("F_co", covariant=True)
 
-Facts = SimpleNamespace  # the numbers that words name, of an answer without a class for them
 LATER = "still being computed"  # what words say of a slow part that is not there yet
 
 
@@ -46,14 +49,10 @@ class Answer(Generic[F_co]):
 
     plot: Plot
     facts: F_co
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Values = field(default_factory=dict)
 
 
-class Note(NamedTuple):
-    """A line below the chart; `kind` is "note", "caution" (amber) or "problem" (red)."""
-
-    text: str
-    kind: str = "note"
+AnyAnswer = Answer[Any]  # the answer of any question
 
 
 class Folded(NamedTuple):
@@ -80,14 +79,6 @@ class Rerun(NamedTuple):
     experiment: str
 
 
-class Metric(NamedTuple):
-    """One of at most four numbers below the chart."""
-
-    name: str
-    value: str
-    note: str = ""
-
-
 class Slow(NamedTuple, Generic[F]):
     """The part of an answer that takes longer than a slider move should (the tight interval, a simulation).
 
@@ -108,21 +99,21 @@ class Slow(NamedTuple, Generic[F]):
 
 
 def slow_facts(
-    key: Callable[[Answer[F]], Hashable | None],
-    work: Callable[[Answer[F]], Mapping[str, Any]],
-    quick: Callable[[Answer[F]], Mapping[str, Any]] | None = None,
-    drawn: Callable[[Answer[F]], Plot] = attrgetter("plot"),
-) -> Slow[F]:
+    key: Callable[[Answer[D]], Hashable | None],
+    work: Callable[[Answer[D]], Mapping[str, Any]],
+    quick: Callable[[Answer[D]], Mapping[str, Any]] | None = None,
+    drawn: Callable[[Answer[D]], Plot] = attrgetter("plot"),
+) -> Slow[D]:
     """A slow part that brings facts, by their names; `drawn` is the plot of an answer that has them."""
 
-    def join(answer: Answer[F], part: Mapping[str, Any]) -> Answer[F]:
-        filled = replace(answer, facts=replace(answer.facts, **part))  # type: ignore[type-var]
+    def join(answer: Answer[D], part: Mapping[str, Any]) -> Answer[D]:
+        filled = replace(answer, facts=replace(answer.facts, **part))
         return replace(filled, plot=drawn(filled))
 
     return Slow(key, work, join, quick)
 
 
-def given(*names: str) -> Callable[[Answer[Any]], Hashable]:
+def given(*names: str) -> Callable[[AnyAnswer], Hashable]:
     """The key of a slow part that these settings decide."""
     return lambda answer: tuple(answer.given[name] for name in names)
 

@@ -1,4 +1,4 @@
-"""A question asked by name, from a notebook, a program or the shell.
+"""Questions asked by name, from a notebook, a program or the shell.
 
 >>> answer = ask("success", epsilon=1.0, delta=1e-5)
 >>> answer.headline.split(",")[0]
@@ -7,21 +7,20 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 import reprlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
-from dpviz.fields import Field
-from dpviz.questions import Compound, Question, Reader, Setting, links, value_of
-from dpviz.questions.answer import Answer, whole
+from dpviz.fields import AnyField
+from dpviz.questions import AnyQuestion, Compound, Reader, Setting, links, value_of
+from dpviz.questions.answer import AnyAnswer, whole
 from dpviz.questions.catalogue import PAGES, QUESTIONS
+from dpviz.questions.layout import Values
+from dpviz.questions.plain_text import plain_text
 from dpviz.questions.script import script
 
 if TYPE_CHECKING:
@@ -40,15 +39,17 @@ class Asked:
     Attributes:
         question: what was asked.
         answer: its plot, its facts and the values it answers to.
+        understood: what a text that was given says, a sentence each.
     """
 
-    question: Question[Any]
-    answer: Answer[Any]
+    question: AnyQuestion
+    answer: AnyAnswer
+    understood: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:
         """The result in plain words."""
-        return html.unescape(re.sub(r"<[^>]+>", "", self.question.headline(self.answer)))
+        return plain_text(self.question.headline(self.answer))
 
     def figure(self, *, height: int = 430) -> go.Figure:
         """The chart, as a Plotly figure of that many pixels."""
@@ -74,6 +75,7 @@ class Asked:
             "headline": self.headline,
             "metrics": [metric._asdict() for metric in question.metrics(answer)],
             "notes": [note.text for note in question.notes(answer)],
+            "understood": list(self.understood),
             "link": self.link,
         }
 
@@ -105,12 +107,12 @@ class Asked:
 
         texts, given = self.question.texts(self.answer.given), self.answer.given
 
-        def get(field: Field[Any], /) -> Any:
+        def get(field: AnyField, /) -> Any:
             return field.parse(texts[field.key]) if field.key in texts else field.default
 
         here = self.question.read(get)
 
-        def at(moved: Reader) -> Answer[Any]:
+        def at(moved: Reader) -> AnyAnswer:
             values = self.question.read(moved)
             return self.question.asked({key: given[key] if values[key] == here[key] else values[key] for key in given})
 
@@ -140,14 +142,16 @@ def ask(key: str, /, **settings: Any) -> Asked:
 
     Args:
         key: the question's name; `dpviz.questions.catalogue.QUESTIONS` has them all.
-        settings: its settings by keyword; what is not given is as the page starts.
+        settings: its settings by keyword; what is not given is as the page starts. A text that the question reads
+            (`code` of "check") gives those that it settles, but for those that are given themselves.
 
     Raises:
         ValueError: a question or a setting that there is not, or a value out of its range; the message says what would
             do.
     """
     question = _question(key)
-    return Asked(question, whole(question.asked(_values(question, settings)), question.slow))
+    values, understood = _values(question, settings)
+    return Asked(question, whole(question.asked(values), question.slow), understood)
 
 
 def _whole(given: Any, setting: Setting | None) -> bool:
@@ -155,26 +159,35 @@ def _whole(given: Any, setting: Setting | None) -> bool:
     return isinstance(setting, Compound) and given is not None and not isinstance(given, str)
 
 
-def _question(key: str) -> Question[Any]:
+def _question(key: str) -> AnyQuestion:
     if key not in QUESTIONS:
         raise ValueError(f"Question {key!r} does not exist; choose one of {', '.join(QUESTIONS)}.")
     return QUESTIONS[key]
 
 
-def _values(question: Question[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every setting, checked; one made of several fields may be given whole, or field by field."""
+def _values(question: AnyQuestion, settings: Values) -> tuple[Values, tuple[str, ...]]:
+    """The value of every setting, checked, and what was understood of the texts among them.
+
+    A setting made of several fields may be given whole, or field by field.
+    """
     named = question.named()
+    texts = {name: str(text) for name, text in settings.items() if name in question.reads}
+    settings = {name: given for name, given in settings.items() if name not in texts}
     whole_ones = {name for name, given in settings.items() if _whole(given, question.settings.get(name))}
     unknown = [name for name in settings if name not in named and name not in whole_ones]
     if unknown:
-        offered = ", ".join(dict.fromkeys([*question.settings, *named]))
+        offered = ", ".join(dict.fromkeys([*question.settings, *named, *question.reads]))
         raise ValueError(f"Question {question.key!r} has no setting {unknown[0]!r}; it has {offered}.")
     given = {named[name].key: value for name, value in settings.items() if name in named and name not in whole_ones}
+    readings = [question.reads[name](text, tuple(given)) for name, text in texts.items()]
+    for reading in readings:
+        given = {**reading.texts, **given}
 
-    def get(field: Field[Any], /) -> Any:
+    def get(field: AnyField, /) -> Any:
         return field.accept(given[field.key]) if field.key in given else field.default
 
-    return {
+    values = {
         name: settings[name] if _whole(settings.get(name), setting) else value_of(setting, get)
         for name, setting in question.settings.items()
     }
+    return values, tuple(sentence for reading in readings for sentence in reading.sentences)

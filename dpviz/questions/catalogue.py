@@ -1,8 +1,6 @@
-"""All questions, by page: the one list that the app, the shell and `dpviz.ask` go by."""
+"""All questions, by page, in the navigation's order: the one list that the app, the shell and `dpviz.ask` go by."""
 
-from typing import Any
-
-from dpviz.questions import Question
+from dpviz.questions import AnyQuestion
 from dpviz.questions.attack import ATTACK
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.compose import COMPOSE
@@ -14,6 +12,6 @@ from dpviz.questions.page import Page
 from dpviz.questions.papers import PAPERS
 from dpviz.questions.train import PAGE as TRAIN
 
-PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, TRAIN, LEAKAGE, PAPERS)
+PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, LANGEVIN, ATTACK, NOISE, BUDGET, TRAIN, LEAKAGE, PAPERS)
 
-QUESTIONS: dict[str, Question[Any]] = {question.key: question for page in PAGES for question in page.questions}
+QUESTIONS: dict[str, AnyQuestion] = {question.key: question for page in PAGES for question in page.questions}

@@ -1,9 +1,9 @@
-"""Which gradients Bayesian accounting learns distances from: the settings of a sample, and their controls."""
+"""Settings of the gradients that Bayesian accounting draws its distances from, and their controls."""
 
 from collections.abc import Callable, Mapping
 
 from dpviz.fields import Choice, Number, choice, number
-from dpviz.questions import Compound, Expert, Item, Own, Reader, Row, experts, value_of
+from dpviz.questions import Compound, FieldControl, Item, Reader, experts, value_of
 from dpviz.questions.gradients import File, Gradients, Law, Measured, Norms, Vectors
 from dpviz.questions.source import origin
 from dpviz.training import models
@@ -25,7 +25,7 @@ FIELDS = (SOURCE, FAMILY, SHAPE, VECTORS, DIMENSIONS, PAIRING, COUNT, SEED, MODE
 
 def gradients_where(needed: Callable[[Reader], bool], *, laws: bool = False) -> Compound:
     """The setting, which is None where no gradients are needed; a sample of a known distribution unless `laws`."""
-    return Compound(FIELDS, lambda get: read(get, laws) if needed(get) else None, texts)
+    return Compound({one.key: one for one in FIELDS}, lambda get: read(get, laws) if needed(get) else None, texts)
 
 
 # What a source is made of → the fields that say it.
@@ -64,12 +64,12 @@ def controls(get: Reader, *, laws: bool = False) -> tuple[Item, ...]:
     """The source and the settings that this source has."""
     source = get(SOURCE)
     if source == "law":
-        drawn = () if laws else (COUNT, Expert(SEED))
-        return SOURCE, Expert(FAMILY), *(() if get(FAMILY) == "halfnormal" else (SHAPE,)), *drawn
+        drawn = () if laws else (COUNT, *experts(SEED))
+        return SOURCE, *experts(FAMILY), *(() if get(FAMILY) == "halfnormal" else (SHAPE,)), *drawn
     if source == "vectors":
-        return SOURCE, SHAPE, *experts(Row((VECTORS, DIMENSIONS)), Row((PAIRING, SEED), (0.6, 0.4)))
+        return SOURCE, SHAPE, *experts(FieldControl((VECTORS, DIMENSIONS)), FieldControl((PAIRING, SEED)))
     if source == "measured":
-        return SOURCE, MODEL, TRAINED, Expert(Row((EXAMPLES, SEED)))
+        return SOURCE, MODEL, TRAINED, *experts(FieldControl((EXAMPLES, SEED)))
     if source == "upload":
-        return SOURCE, Own("upload")
-    return SOURCE, *(() if source == "halfnormal" else (SHAPE,)), COUNT, Expert(SEED)
+        return SOURCE, FieldControl(drawn_as="upload")
+    return SOURCE, *(() if source == "halfnormal" else (SHAPE,)), COUNT, *experts(SEED)

@@ -12,8 +12,9 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.gradients.families import draw_norms
-from dpviz.gradients.sample import GradientSample, weibull_vectors
+from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.upload import read_distances
+from dpviz.gradients.weibull_vectors import weibull_vectors
 from dpviz.questions import Note
 from dpviz.questions.source import Measurable, NoSample, Source
 

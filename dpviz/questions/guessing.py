@@ -1,4 +1,4 @@
-"""How often the best attack is right, as answers say it: by the whole privacy curve, and by one pair (ε, δ) alone."""
+"""Accuracy of the best membership attack, as answers say it: by the whole privacy curve, and by a pair (ε, δ) alone."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from dpviz.accounting.pld.quick import quick_accuracy, settled
 from dpviz.charts import Column
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
-from dpviz.questions.answer import Metric
 from dpviz.questions.mechanism import DELTA
+from dpviz.questions.words import Metric
 
 RIGHT = "Best attack accuracy"
 

@@ -20,8 +20,8 @@ from dpviz.charts import Plot, hand
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
-from dpviz.questions import Question
-from dpviz.questions.answer import LATER, Answer, soon
+from dpviz.questions import AnyQuestion
+from dpviz.questions.answer import LATER, AnyAnswer, soon
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.shown import acting, frame, paragraphs, settings
 
@@ -42,12 +42,12 @@ class Handout:
         plot_of: what is drawn of an answer.
     """
 
-    question: Question[Any]
-    answer: Answer[Any]
+    question: AnyQuestion
+    answer: AnyAnswer
     get: Reader
-    at: Callable[[Reader], Answer[Any]]
+    at: Callable[[Reader], AnyAnswer]
     link: str
-    plot_of: Callable[[Answer[Any]], Plot] = attrgetter("plot")
+    plot_of: Callable[[AnyAnswer], Plot] = attrgetter("plot")
 
     def html(self) -> str:
         """The file.
@@ -103,7 +103,7 @@ class Handout:
             return None
         return _without_waiting(shown)
 
-    def _frame(self, answer: Answer[Any], get: Reader) -> dict[str, Any]:
+    def _frame(self, answer: AnyAnswer, get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
         return frame(self.question, answer, plot) | {"caption": settings(self.question, get)}
 

@@ -1,25 +1,30 @@
-"""Which mechanism a question is about, as one setting made of fields: its kind, and its parameters."""
+"""The mechanism that a question is about, as one setting made of fields: its kind, and its parameters."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
 
-from dpviz.charts import Guide
+from dpviz.charts import Axis, Guide
 from dpviz.fields import Number, choice, number, numbers
+from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
 from dpviz.questions import units
-from dpviz.questions.layout import Item, Reader, experts
-from dpviz.questions.mechanism import PUBLIC_SIZE, SIZE, STEPS
+from dpviz.questions.layout import Item, Reader, experts, made_once
+from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE, STEPS
 from dpviz.questions.question import Compound
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
 T = {"step": STEPS, "epoch": number("tepochs"), "run": number("truns")}  # by what a step is called
-ROWS = PARAMETERS["rows"]
+ROWS, PASSES = PARAMETERS["rows"], PARAMETERS["epochs"]
 KIND = choice("mech", options={key: kind.title for key, kind in KINDS.items()})
 
 
 def read(get: Reader) -> Mechanism:
     """The mechanism that the fields ask for."""
+    return made_once(get, "mechanism", _read)
+
+
+def _read(get: Reader) -> Mechanism:
     kind = KINDS[get(KIND)]
     return of_person(kind(**{name: get(PARAMETERS[name]) for name in kind.parameters()}), int(get(ROWS)))
 
@@ -38,10 +43,9 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
 
 # A question with this setting takes any mechanism; its layout shows `controls`.
 MECHANISM = Compound(
-    (KIND, *PARAMETERS.values()),
+    {"mechanism": KIND, **PARAMETERS},
     read,
     texts,
-    {KIND.key: "mechanism"} | {field.key: name for name, field in PARAMETERS.items()},
 )
 
 
@@ -63,12 +67,26 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
 
 
 def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
-    """T when another kind is chosen: the usual number of its steps, unless it was changed from that of the one before.
+    """T, and the epochs of a run, when a kind is chosen whose steps are something else: the same epochs as before.
 
-    Ten thousand batches are usual, and ten thousand epochs are not.
+    Ten thousand batches of a hundredth of the data each are a hundred epochs, or one run of a hundred.
     """
-    old, new = (float(T[KINDS[one].step].example) for one in (before, kind))
-    return units.sets(STEPS, new, get) if get(STEPS) == old != new else {}
+    old, new = KINDS[before], KINDS[kind]
+    share = _share(new, get)
+    if old.step == new.step or not share:
+        return {}
+    epochs = float(f"{get(STEPS) * _share(old, get):.12g}")  # without binary dust
+    if new.step == "run":
+        runs = math.ceil(epochs / PASSES.high)
+        return {PASSES: max(1.0, math.ceil(epochs / max(runs, 1))), **units.sets(STEPS, max(runs, 1), get)}
+    return units.sets(STEPS, min(max(1.0, steps_of(epochs, share)), STEPS.high), get)
+
+
+def _share(kind: type[Mechanism], get: Reader) -> float:
+    """What one step of this kind takes of an epoch: q, B/N, all of it, or the E epochs of a run."""
+    if kind.step != "step":
+        return get(PASSES) if kind.step == "run" else 1.0
+    return get(RATE) if "sample_rate" in kind.parameters() else get(PARAMETERS["batch"]) / get(SIZE)
 
 
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:
@@ -82,22 +100,36 @@ def noise_label(mechanism: Mechanism) -> str:
     return f"{label[0].lower()}{label[1:]}"
 
 
-def noise_axis(mechanism: Mechanism, low: float, high: float) -> dict[str, Any]:
-    """The attributes of an axis of its noise."""
+def noise_axis(mechanism: Mechanism, low: float, high: float, unit: str = "C") -> Axis:
+    """An axis of its noise, in units of C, or of 2C for pairs of gradients."""
     name = noise_label(mechanism)
-    title, hover = f"{name} (noise ÷ sensitivity)", f"{mechanism.symbol} = %{{x:.3~g}}"
-    return {"title": title, "name": name, "column": mechanism.noise, "log": True, "shown": (low, high), "hover": hover}
+    return Axis(
+        f"{name} (noise ÷ {unit})",
+        name=name,
+        column=mechanism.noise,
+        log=True,
+        shown=(low, high),
+        hover=f"{mechanism.symbol} = %{{x:.3~g}}",
+    )
 
 
 def noise_guide(mechanism: Mechanism, noise: float) -> Guide:
     """The chosen noise on that axis."""
-    return Guide("x", noise, f"my {mechanism.symbol} = {numbers.plain(noise)}")
+    return Guide("x", noise, f"my {mechanism.symbol} = {numbers.entered(noise)}")
 
 
 def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:
-    """Its parameters, as "σ = 4" each, but for one."""
-    names = (name for name in mechanism.parameters() if name != without)
-    return [f"{PARAMETERS[name].symbol} = {numbers.plain(getattr(mechanism, name), digits=4)}" for name in names]
+    """Its parameters, as "σ = 4" each, but for one.
+
+    A bound that holds for them holds at what is written: q is often a quotient and is rounded down; all others, which
+    people enter, are written as they are.
+    """
+
+    def text(name: str) -> str:
+        value = float(getattr(mechanism, name))
+        return numbers.at_least(value, 4) if name == "sample_rate" else numbers.entered(value)
+
+    return [f"{PARAMETERS[name].symbol} = {text(name)}" for name in mechanism.parameters() if name != without]
 
 
 POISSON = """**Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or
@@ -111,8 +143,8 @@ def assumed(mechanism: Mechanism) -> str:
     offered = mechanism.kind in KINDS
     sampling = "" if "**Sampling:**" in mechanism.assumes else POISSON
     return f"""
-- **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
-  attacker can tell apart only as far as ε and δ allow.
+- **Who is protected:** {adjacency.unit}. {adjacency.neighbours} are neighbours: ε and δ
+  bound how well an attacker can tell them apart.
 - {sampling + mechanism.assumes if offered else f"**The mechanism:** {mechanism.text}."} All intermediate results may be
   seen by the attacker.
 {PUBLIC_SIZE if adjacency.size_is_secret and offered else ""}"""

@@ -1,12 +1,13 @@
-"""How a question's controls lie on a page, as values."""
+"""The layout of a question's controls on a page, as values."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from dpviz.fields import Field, Number, Several
+from dpviz.fields import AnyField, Field, Number, Several
 
 V = TypeVar("V")
+Values = Mapping[str, Any]  # of settings, by keyword or by their fields' keys
 
 
 class Reader(Protocol):
@@ -15,7 +16,7 @@ class Reader(Protocol):
     def __call__(self, field: Field[V], /) -> V: ...
 
 
-def of_values(values: Mapping[str, Any]) -> Reader:
+def of_values(values: Values) -> Reader:
     """A reader of values by their fields' keys."""
     return lambda asked, /: values[asked.key]
 
@@ -25,105 +26,91 @@ def of_texts(texts: Mapping[str, str]) -> Reader:
     return lambda field, /: field.nearest(texts[field.key]) if field.key in texts else field.default
 
 
+class SettingsSnapshot:
+    """The values of all fields at one moment, as a reader.
+
+    Each is asked for once, and what is made of several values is made once: the mechanism, the groups of a question.
+    """
+
+    def __init__(self, get: Reader) -> None:
+        self._get = get
+        self._values: dict[str, Any] = {}
+        self._made: dict[Hashable, Any] = {}
+
+    def __call__(self, field: Field[V], /) -> V:
+        if field.key not in self._values:
+            self._values[field.key] = self._get(field)
+        value: V = self._values[field.key]
+        return value
+
+    def made(self, name: Hashable, make: Callable[[Reader], V]) -> V:
+        """What `make` makes of this moment's values; `name` tells it from other things."""
+        if name not in self._made:
+            self._made[name] = make(self)
+        made: V = self._made[name]
+        return made
+
+
+def made_once(get: Reader, name: Hashable, make: Callable[[Reader], V]) -> V:
+    """What `make` makes of these values: once, where they are a snapshot."""
+    return get.made(name, make) if isinstance(get, SettingsSnapshot) else make(get)
+
+
 def moved(get: Reader, field: Field[V], value: V) -> Reader:
     """What `get` reads, but for one field's value."""
     return lambda asked, /: value if asked.key == field.key else get(asked)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
-class Row:
-    """Fields side by side; `shares` of the width, equal ones where empty."""
-
-    fields: tuple[Field[Any], ...]
-    shares: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Noted:
-    """A number with lines and small choices below it.
+class FieldControl:
+    """A control of a field, or of several side by side, where more is to be said than which field.
 
     Attributes:
-        field: the number.
-        note: a line in amber, empty for none: why its value leaves a theorem's range, say.
-        why: a line in grey, of the choices' reason or its own.
-        choices: what a choice says → the text that it enters.
+        fields: those that it sets.
+        drawn_as: the renderer's name for a control of its own ("upload", a file of distances); empty for the usual
+            control of each field.
+        warning: a line in amber below a number: why its value leaves a theorem's range, say.
+        caption: a line in grey below it, such as a reason for the choices; None where it never has one.
+        choices: what a choice below it says → the text that it enters.
         size: the field that "N" stands for in the number's text, where there is one.
+        options: those of the field's options that mean something here, all where None; what is chosen of the others
+            stays chosen, unseen.
+        expert: whether only experts look for it; the others see it where it is not at its default, or was asked for.
+        expert_options: the same of single options.
     """
 
-    field: Number
-    note: str = ""
-    why: str = ""
+    fields: tuple[AnyField, ...] = ()
+    drawn_as: str = ""
+    warning: str = ""
+    caption: str | None = None
     choices: Mapping[str, str] | None = None
     size: Number | None = None
+    options: tuple[str, ...] | None = None
+    expert: bool = False
+    expert_options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class InUnits:
-    """q and T, or one of them, as a person knows them (N, batch, epochs) or as they are.
-
-    `fields` are those that are asked for, N among them.
-    """
-
-    fields: tuple[Number, ...]
+Item = AnyField | FieldControl
+Layout = Mapping[str, Sequence[Item | str]]  # controls by the name of their group; a setting may stand by its keyword
+Groups = Mapping[str, Sequence[FieldControl]]  # the same, complete
 
 
-@dataclass(frozen=True)
-class Offered:
-    """Those options of a field that mean something here; what is chosen of the others stays chosen, unseen.
-
-    Those of `rare` are for experts, unless they are chosen.
-    """
-
-    field: Several
-    options: tuple[str, ...]
-    rare: tuple[str, ...] = ()
+def control(item: Item) -> FieldControl:
+    """The control of a field, which may be its usual one."""
+    return item if isinstance(item, FieldControl) else FieldControl((item,))
 
 
-@dataclass(frozen=True)
-class Own:
-    """A control that the renderer knows by name: "upload" (a file of distances), …
-
-    `fields` are those that it sets.
-    """
-
-    name: str
-    fields: tuple[Field[Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Expert:
-    """A control that only experts look for: the others see it where it is not at its default, or was asked for."""
-
-    item: Field[Any] | Row | Own
-
-
-Control = Field[Any] | Row | Noted | InUnits | Offered | Own
-Item = Control | Expert
-Groups = Mapping[str, Sequence[Item]]
-Layout = Callable[[Reader], Groups]
-
-
-def fields_of(items: Sequence[Item]) -> list[Field[Any]]:
-    """The fields among them, in their order."""
-    fields: list[Field[Any]] = []
-    for item in items:
-        if isinstance(item, Row | InUnits | Own):
-            fields += item.fields
-        elif isinstance(item, Noted | Offered):
-            fields.append(item.field)
-        elif isinstance(item, Expert):
-            fields += fields_of((item.item,))
-        elif isinstance(item, Field):
-            fields.append(item)
-    return fields
-
-
-def experts(*items: Field[Any] | Row | Own) -> tuple[Expert, ...]:
+def experts(*items: Item) -> tuple[FieldControl, ...]:
     """Each of them for experts."""
-    return tuple(Expert(item) for item in items)
+    return tuple(replace(control(item), expert=True) for item in items)
 
 
-def moved_of(fields: Iterable[Field[Any]], get: Reader) -> set[str]:
+def fields_of(items: Iterable[Item]) -> list[AnyField]:
+    """The fields among them, in their order."""
+    return [field for item in items for field in control(item).fields]
+
+
+def moved_of(fields: Iterable[AnyField], get: Reader) -> set[str]:
     """Names of what is not at its default: fields' keys, and options that are chosen ("curves.basic")."""
     names = set()
     for field in fields:
@@ -134,24 +121,22 @@ def moved_of(fields: Iterable[Field[Any]], get: Reader) -> set[str]:
     return names
 
 
-def in_sight(items: Sequence[Item], kept: Collection[str] | None) -> tuple[list[Control], list[str]]:
+def in_sight(controls: Iterable[FieldControl], kept: Collection[str] | None) -> tuple[list[FieldControl], list[str]]:
     """The controls without what is for experts, and the names of what was left out.
 
     What has a name in `kept` stays (a row as a whole); all stays where that is None.
     """
-    seen: list[Control] = []
+    if kept is None:
+        return list(controls), []
+    seen: list[FieldControl] = []
     out: list[str] = []
-    for item in items:
-        if isinstance(item, Expert):
-            names = [field.key for field in fields_of((item,))]
-            if kept is None or any(name in kept for name in names):
-                seen.append(item.item)
-            else:
-                out += names
-        elif isinstance(item, Offered) and kept is not None:
-            rare = [one for one in item.rare if one in item.options and f"{item.field.key}.{one}" not in kept]
-            out += [f"{item.field.key}.{one}" for one in rare]
-            seen.append(replace(item, options=tuple(one for one in item.options if one not in rare)))
-        else:
-            seen.append(item)
+    for one in controls:
+        names = [field.key for field in one.fields]
+        if one.expert and not any(name in kept for name in names):
+            out += names
+            continue
+        options = one.options or ()
+        rare = {option for option in one.expert_options if option in options and f"{names[0]}.{option}" not in kept}
+        out += [f"{names[0]}.{option}" for option in one.expert_options if option in rare]
+        seen.append(replace(one, options=tuple(option for option in options if option not in rare)) if rare else one)
     return seen, out

@@ -1,7 +1,7 @@
 """The mechanism's settings, shared by every page that has one."""
 
 from dpviz.fields import number, numbers
-from dpviz.training import events
+from dpviz.training import covered
 
 SIGMA = number("sigma")
 RATE = number("q")
@@ -11,7 +11,7 @@ DELTA = number("delta")
 FIELDS = (SIGMA, RATE, SIZE, STEPS, DELTA)
 
 # For the assumptions of every page where q may be given as batch ÷ N.
-PUBLIC_SIZE = f"- {events.PUBLIC_SIZE}\n"
+PUBLIC_SIZE = f"- {covered.PUBLIC_SIZE}\n"
 
 SETTINGS = {"noise_multiplier": SIGMA, "sample_rate": RATE, "steps": STEPS, "delta": DELTA}
 

@@ -1,4 +1,4 @@
-"""What questions call the accountants, and the steps at which they ask them."""
+"""Accountants under the names by which questions call them, and the steps and axes of their curves."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -88,7 +88,10 @@ def without(reasons: Mapping[str, str]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for key, reason in reasons.items():
         alike.setdefault(reason, []).append(NAMES[key])
-    return [f"Not offered for this mechanism: {', '.join(names)} ({why.rstrip('.')})." for why, names in alike.items()]
+    return [
+        f"Not offered for this mechanism: {', '.join(names)}. {why[0].upper()}{why[1:].rstrip('.')}."
+        for why, names in alike.items()
+    ]
 
 
 def step_grid(steps: int, log: bool, points: int | None = None) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.methods import Renyi, Tight
-from dpviz.accounting.solve import NoAnswer
+from dpviz.accounting.no_answer import NoAnswer
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 from dpviz.questions.kinds import with_noise
@@ -52,7 +52,7 @@ class Composed:
                     f"{self.mechanism.title}: there is no sampling rate q to solve for; choose another one."
                 )
             return replace(self, mechanism=self.mechanism.changed(sample_rate=value))
-        return replace(self, **{name: value})  # type: ignore[arg-type]
+        return replace(self, delta=value) if name == "delta" else replace(self, steps=value)
 
     def without(self, name: str) -> Composed:
         """What decides an answer for `name`: it at one value for all."""
@@ -60,11 +60,18 @@ class Composed:
 
     def known(self, unknown: str) -> Known:
         """The three others of a sampled Gaussian; what of them another mechanism has."""
-        four = {"steps": self.steps, "delta": self.delta} | asdict(self.mechanism)  # type: ignore[call-overload]
+        four = {"steps": self.steps, "delta": self.delta} | asdict(self.mechanism)
         return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown and name in four)
 
 
 Search = tuple[tuple[str, Any], ...]
+
+
+def too_slow(steps: float) -> str:
+    """Why the tight accountant is not asked for so many steps; empty where it is."""
+    if not steps > MOST_TIGHT_STEPS:
+        return ""
+    return f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"
 
 
 @remembered
@@ -73,8 +80,8 @@ def dp_need(key: str, amplification: str, unknown: str, target: float, composed:
 
     `search` are the keywords of `dpviz.solve` for the best of several runs.
     """
-    if key == Tight.name and tight_steps(unknown, target, composed) > MOST_TIGHT_STEPS:
-        return Need(None, f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps")
+    if key == Tight.name and (why := too_slow(tight_steps(unknown, target, composed))):
+        return Need(None, why)
     name, options = called(key, amplification)
     given: dict[str, Any] = {"mechanism": composed.mechanism, "steps": composed.steps, "delta": composed.delta}
     given.pop(unknown, None)

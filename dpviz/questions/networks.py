@@ -23,8 +23,8 @@ class Limit:
     Attributes:
         key: "claim": for every example; "bayesian": for examples drawn like the data.
         name, family: what it is called here, and whose colour it has.
-        epsilon, delta: the promise; ε may be inf.
-        success: the highest accuracy of any guess whether one example was added.
+        epsilon, delta: the promise, for one example added or removed; ε may be inf.
+        added: the highest accuracy of any guess whether one example was added.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Limit:
     family: str
     epsilon: float
     delta: float
-    success: float
+    added: float
 
     @property
     def typical(self) -> bool:
@@ -41,14 +41,20 @@ class Limit:
 
     @property
     def pair(self) -> float:
-        """What ε and δ alone allow; `success` may be less where the whole privacy curve is known."""
+        """What ε and δ alone allow; `added` may be less where the whole privacy curve is known."""
         return float(attack_success(self.epsilon, delta=self.delta))
 
     @property
-    def swapped(self) -> float:
-        """The same if one example was exchanged for another: one removed and one added, a group of two."""
+    def success(self) -> float:
+        """The highest accuracy of any guess that tells members from others.
+
+        That is an exchange of one example for another: one removed and one added. As a group of two it has 2ε and
+        δ(1 + e^ε); by the triangle inequality its total variation is at most twice that of one added example, so that
+        the accuracy exceeds ½ by at most twice as much.
+        """
         slack = self.delta * (1.0 + math.exp(min(self.epsilon, 700.0)))
-        return float(attack_success(2.0 * self.epsilon, delta=min(slack, 1.0)))
+        group = float(attack_success(2.0 * self.epsilon, delta=min(slack, 1.0)))
+        return min(group, 2.0 * self.added - 0.5, 1.0)
 
 
 class Network(Measurable[Leakage]):

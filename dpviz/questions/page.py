@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from dpviz.fields import Choice, Field
-from dpviz.questions import Question, Reader
+from dpviz.fields import AnyField, Choice
+from dpviz.questions import AnyQuestion, Reader
 from dpviz.questions.presets import Preset
 
 
@@ -22,6 +22,7 @@ class Page:
         asks: what it answers: "What can an attacker do?"
         about: what is on it, in a line.
         questions: in the order of their choice.
+        section: the part of the navigation that it stands in.
         view: the key of that choice in links; empty where there is one question.
         help: of the choice.
         pins_follow: whether a pinned state answers the question on screen, whichever it was pinned under.
@@ -32,7 +33,8 @@ class Page:
     icon: str
     asks: str
     about: str
-    questions: tuple[Question[Any], ...]
+    questions: tuple[AnyQuestion, ...]
+    section: str = "See"
     view: str = ""
     help: str = ""
     pins_follow: bool = False
@@ -53,7 +55,7 @@ class Page:
         return Choice(key=self.view, label="Question", default=first, options=options, help=self.help, tall=tall)
 
     @property
-    def fields(self) -> tuple[Field[Any], ...]:
+    def fields(self) -> tuple[AnyField, ...]:
         """All fields of the page, each once."""
         by_key = {one.key: one for question in self.questions for one in question.fields}
         return (*([self.choice] if self.choice else []), *by_key.values())
@@ -62,7 +64,7 @@ class Page:
     def presets(self) -> tuple[Preset, ...]:
         return tuple({p.key: p for question in self.questions for p in question.presets}.values())
 
-    def question(self, get: Reader) -> Question[Any]:
+    def question(self, get: Reader) -> AnyQuestion:
         """The question that `get` asks."""
         if self.choice is None:
             return self.questions[0]
@@ -73,6 +75,6 @@ class Page:
 TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("pages.toml").read_text("utf-8"))
 
 
-def page(key: str, *questions: Question[Any]) -> Page:
+def page(key: str, *questions: AnyQuestion) -> Page:
     """The page with this key and these questions, as the table has it."""
     return Page(key=key, questions=questions, **TABLE[key])

@@ -55,3 +55,8 @@ def read(path: Path) -> tuple[dict[str, Preset], dict[str, tuple[Point, ...]]]:
 
 
 PRESETS, POINTS = read(Path(__file__).with_name("presets.toml"))
+
+
+def published(*keys: str) -> tuple[Preset, ...]:
+    """The presets with these keys."""
+    return tuple(PRESETS[key] for key in keys)

@@ -1,21 +1,25 @@
 """A question as a value: its settings, one pure function from their values to an answer, and its words."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import pandas as pd
 
 from dpviz.charts import Plot
-from dpviz.fields import Choice, Field, Number
-from dpviz.questions.answer import Answer, Folded, Metric, Note, Onward, Rerun, Slow
-from dpviz.questions.layout import Groups, Layout, Own, Reader
+from dpviz.fields import AnyField, Choice, Number
+from dpviz.mechanisms import Mechanism
+from dpviz.questions.answer import Answer, Folded, Onward, Rerun, Slow
+from dpviz.questions.layout import FieldControl, Groups, Item, Layout, Reader, Values, control, experts, made_once
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
+from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import Formula, Metric, Note, Words
 
 F = TypeVar("F")
-Block = Note | Folded | Onward | Rerun | Plot | pd.DataFrame | Own | Listing
+Block = Note | Folded | Onward | Rerun | Plot | pd.DataFrame | FieldControl | Listing
 
 
 @dataclass(frozen=True)
@@ -23,19 +27,30 @@ class Compound:
     """A setting made of several fields: a gradient sample, say.
 
     Attributes:
-        fields: what decides it.
+        fields: what decides it, each by the name that a call gives it.
         read: its value from theirs; ValueError says why there is none.
         texts: theirs from its value, by their keys in links: only those that differ from a default are needed.
-        names: key of a field → what a call names it, where that is not its key.
     """
 
-    fields: tuple[Field[Any], ...]
+    fields: Mapping[str, AnyField]
     read: Callable[[Reader], Any]
     texts: Callable[[Any], Mapping[str, str]] = lambda _: {}
-    names: Mapping[str, str] = field(default_factory=dict)
 
 
-Setting = Field[Any] | Compound
+Setting = AnyField | Compound
+
+
+@dataclass(frozen=True)
+class TextReading:
+    """What a text says of a question's settings.
+
+    Attributes:
+        texts: field's key → its value, as the field writes it.
+        sentences: what was understood, a quantity each.
+    """
+
+    texts: Mapping[str, str]
+    sentences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,70 +60,70 @@ class Question(Generic[F]):
     Attributes:
         key: its name in links, files, the shell and `dpviz.ask`.
         title: the question itself.
-        settings: keyword of `answer` → the field (or the fields) behind it.
         answer: a pure function of the settings' values, by keyword; numpy and dpviz's public names alone. ValueError
             says why these values have no answer.
-        headline: the result in plain words, as HTML.
-        metrics: at most four numbers below the chart.
-        notes: what must be said beside it.
-        formulas: (name, LaTeX with today's numbers).
-        assumptions: Markdown, or what writes it for an answer.
+        words: what is said of an answer.
+        asks: the fact that it asks for, which its headline says.
+        settings: keyword of `answer` → the field (or the fields) behind it; those that are annotated need not be named.
         presets: published settings.
         slow: what is added as soon as it is computed.
-        layout: the controls in groups, from the values of fields; all in one group where None.
+        layout: the controls in groups, or the function that tells them from the values of fields; a setting may stand
+            by its keyword. All in one group where None. The file format, which every question shows, is added.
         more: further details: name → blocks of text, plots, tables, runs to make again, and controls of its own.
         below: blocks below the notes and the doors to the details.
         printed: whether this chart has the axes on which a preset's printed values lie.
         option: its name in the page's choice, in links, where that is not the key.
+        reads: name of a text that a call may give → what it says of the settings, beside the fields (by their keys)
+            that the call gives itself.
     """
 
     key: str
     title: str
-    settings: Mapping[str, Setting]
     answer: Callable[..., Answer[F]]
-    headline: Callable[[Answer[F]], str]
-    metrics: Callable[[Answer[F]], Sequence[Metric]] = lambda _: ()
-    notes: Callable[[Answer[F]], Sequence[Note]] = lambda _: ()
-    formulas: Callable[[Answer[F]], Sequence[tuple[str, str]]] = lambda _: ()
-    assumptions: str | Callable[[Answer[F]], str] = ""
+    words: Words[F]
+    asks: str = ""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     presets: tuple[Preset, ...] = ()
     slow: tuple[Slow[F], ...] = ()
-    layout: Layout | None = None
+    layout: Callable[[Reader], Layout] | Layout | None = None
     more: Mapping[str, Callable[[Answer[F]], Sequence[Block]]] = field(default_factory=dict)
     below: Callable[[Answer[F]], Sequence[Block]] = lambda _: ()
     printed: Callable[[Answer[F]], bool] = lambda _: True
     option: str = ""
+    reads: Mapping[str, Callable[[str, Collection[str]], TextReading]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", dict(self.settings) | annotated(self.answer))
 
     @property
     def asked_as(self) -> str:
         """Its name in the page's choice."""
         return self.option or self.key
 
-    @property
-    def fields(self) -> tuple[Field[Any], ...]:
+    @cached_property
+    def fields(self) -> tuple[AnyField, ...]:
         """All fields behind the settings, each once."""
-        by_key: dict[str, Field[Any]] = {}
-        for setting in self.settings.values():
-            for one in setting.fields if isinstance(setting, Compound) else (setting,):
-                by_key[one.key] = one
-        return tuple(by_key.values())
+        return tuple({one.key: one for setting in self.settings.values() for one in _fields(setting)}.values())
 
-    def keys_of(self, keyword: str) -> set[str]:
+    @cached_property
+    def _keys(self) -> Mapping[str, frozenset[str]]:
+        return {keyword: frozenset(one.key for one in _fields(one)) for keyword, one in self.settings.items()}
+
+    def keys_of(self, keyword: str) -> frozenset[str]:
         """Keys of the fields behind one setting."""
-        setting = self.settings[keyword]
-        return {one.key for one in (setting.fields if isinstance(setting, Compound) else (setting,))}
+        return self._keys[keyword]
 
-    def named(self) -> dict[str, Field[Any]]:
+    def named(self) -> dict[str, AnyField]:
         """Every field by the name that a call gives it: the setting's keyword, or its own name within several."""
-        by_name: dict[str, Field[Any]] = {}
+        by_name: dict[str, AnyField] = {}
         for keyword, setting in self.settings.items():
             if isinstance(setting, Compound):
-                by_name |= {setting.names.get(one.key, one.key): one for one in setting.fields}
+                by_name |= setting.fields
             else:
                 by_name[keyword] = setting
         return by_name
 
-    def texts(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def texts(self, values: Values) -> dict[str, str]:
         """What fields say of these settings' values, by their keys; what is at its default is left out.
 
         Raises:
@@ -124,22 +139,60 @@ class Question(Generic[F]):
 
     def groups(self, get: Reader) -> Groups:
         """The controls in groups."""
-        return self.layout(get) if self.layout is not None else {"Settings": self.fields}
+        return made_once(get, (self.key, "groups"), self._groups)
+
+    def _groups(self, get: Reader) -> Groups:
+        layout = self.layout(get) if callable(self.layout) else self.layout
+        named = {"Question": tuple(self.settings)} if layout is None else layout
+        groups = {name: [one for item in items for one in self._controls(item)] for name, items in named.items()}
+        return groups | {"Show": [*groups.get("Show", ()), *experts(IMAGE)]}
+
+    def _controls(self, item: Item | str) -> Iterable[FieldControl]:
+        return map(control, _fields(self.settings[item]) if isinstance(item, str) else (item,))
+
+    def headline(self, answer: Answer[F]) -> str:
+        """The result in plain words, as HTML."""
+        return self.words.headline(answer.facts)
+
+    def metrics(self, answer: Answer[F]) -> list[Metric]:
+        """At most four numbers below the chart."""
+        return list(self.words.metrics(answer.facts))
+
+    def notes(self, answer: Answer[F]) -> list[Note]:
+        """What must be said beside it."""
+        return list(self.words.notes(answer.facts))
+
+    def formulas(self, answer: Answer[F]) -> list[Formula]:
+        """With today's numbers, in LaTeX."""
+        return list(self.words.formulas(answer.facts))
 
     def assumed(self, answer: Answer[F]) -> str:
         """What the answer takes for granted, as Markdown."""
-        return self.assumptions if isinstance(self.assumptions, str) else self.assumptions(answer)
+        assumptions = self.words.assumptions
+        return assumptions if isinstance(assumptions, str) else assumptions(answer.facts)
 
-    def read(self, get: Reader) -> dict[str, Any]:
+    def read(self, get: Reader) -> Values:
         """The values of all settings, by keyword."""
+        return made_once(get, (self.key, "values"), self._read)
+
+    def _read(self, get: Reader) -> Values:
         return {keyword: value_of(setting, get) for keyword, setting in self.settings.items()}
 
-    def asked(self, values: Mapping[str, Any]) -> Answer[F]:
-        """The answer without its slow parts."""
+    def asked(self, values: Values) -> Answer[F]:
+        """The answer without its slow parts; ValueError for steps that the mechanism refuses (`Mechanism.counted`)."""
+        if isinstance(mechanism := values.get("mechanism"), Mechanism) and values.get("steps") is not None:
+            mechanism.counted(values["steps"])
         return replace(self.answer(**values), given=values)
 
 
-def _written(field: Field[Any], value: Any) -> str:
+AnyQuestion = Question[Any]  # a question of any facts
+
+
+def _fields(setting: Setting) -> Iterable[AnyField]:
+    return setting.fields.values() if isinstance(setting, Compound) else (setting,)
+
+
+def _written(field: AnyField, value: Any) -> str:
     return field.write(field.accept(value) if isinstance(field, Choice) else value)
 
 

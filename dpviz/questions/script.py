@@ -4,8 +4,8 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from dpviz.fields import Field, Flag, Number, Several
-from dpviz.questions import Answer, Compound, Question
+from dpviz.fields import AnyField, Flag, Number, Several
+from dpviz.questions import AnyAnswer, AnyQuestion, Compound
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.source import origin
@@ -27,7 +27,7 @@ figure.show()
 '''
 
 
-def script(question: Question[Any], answer: Answer[Any]) -> str:
+def script(question: AnyQuestion, answer: AnyAnswer) -> str:
     """Source text; running it leaves `answer`, with this headline and these points, and shows the chart.
 
     Raises:
@@ -64,7 +64,7 @@ def _said(setting: Compound, value: Any, get: Reader) -> bool:
     return same and not isinstance(value, File)
 
 
-def _literal(field: Field[Any], text: str) -> str:
+def _literal(field: AnyField, text: str) -> str:
     """A field's text as a call gives it."""
     if isinstance(field, Number) and text != field.top:
         return text

@@ -1,4 +1,4 @@
-"""Fields that several pages use and that belong to none."""
+"""Fields that several pages use and that belong to no single one."""
 
 from dpviz.fields import choice, flag, number
 

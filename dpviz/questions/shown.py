@@ -1,4 +1,4 @@
-"""What is shown of an answer, as figures and HTML: on a page, in a frame of it, in a page that is handed out."""
+"""Words and charts of an answer, as figures and HTML: for a page, a frame of it, or a page that is handed out."""
 
 import re
 import tomllib
@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
-from dpviz.fields import Field, Number
-from dpviz.questions import Answer, Metric, Note, Question, links
+from dpviz.fields import AnyField, Number
+from dpviz.fields.declared import MEANINGS
+from dpviz.questions import AnyAnswer, AnyQuestion, Metric, Note, links, units
 from dpviz.questions.layout import Reader, fields_of, in_sight
 from dpviz.questions.listing import Cell, Listing
+from dpviz.questions.mechanism import STEPS
+from dpviz.questions.plain_text import TAG
 
 # Tags, and numbers with their names: they are bold, or values of metrics.
-_TAGS = '<(?:b>.*?</b>|div class="value">.*?</div>|[^>]*>)'
+_TAGS = rf'<b>.*?</b>|<div class="value">.*?</div>|{TAG}'
 # What no line break divides: a symbol and its value, a number and its unit or exponent.
 _UNDIVIDED = re.compile(rf"{_TAGS}|(\w+ (?:[=≤≥≈]|&lt;) \d[\d.]*(?:e-\d+|\s%)?|\d[\d.]*(?:e-\d+|\s%))")
 _SUBSCRIPT = re.compile(r"_(μ)\b")
@@ -29,26 +32,38 @@ _SPANS = (
 )
 
 
-def acting(question: Question[Any], get: Reader) -> list[Field[Any]]:
+def acting(question: AnyQuestion, get: Reader) -> list[AnyField]:
     """The fields that act on the answer now, in the order of their controls."""
     own = {field.key for field in question.fields}
     shown = [field for items in question.groups(get).values() for field in fields_of(items)]
     return list({field.key: field for field in shown if field.key in own}.values())
 
 
-def sliders(question: Question[Any], get: Reader) -> list[Number]:
+def sliders(question: AnyQuestion, get: Reader) -> list[Number]:
     """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones."""
     usual = {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, ())[0])}
     numbers = (field for field in acting(question, get) if isinstance(field, Number) and field.ticks)
     return sorted(numbers, key=lambda field: field.key not in usual)
 
 
-def settings(question: Question[Any], get: Reader) -> str:
+def settings(question: AnyQuestion, get: Reader) -> str:
     """What acts on the answer now, in a line."""
     return " · ".join(f"{field.label}: {field.show(get(field))}" for field in acting(question, get))
 
 
-def frame(question: Question[Any], answer: Answer[Any], plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
+def captions(question: AnyQuestion, get: Reader) -> dict[str, str]:
+    """What stands below the controls of numbers and follows from values, by the keys of their fields."""
+    captions: dict[str, str] = {}
+    for control in (control for controls in question.groups(get).values() for control in controls):
+        if control.caption is not None:
+            captions[control.fields[0].key] = control.caption
+        if control.drawn_as == units.UNITS.key:
+            with_steps = STEPS in control.fields
+            captions[(units.EPOCHS if with_steps else units.BATCH).key] = units.made(get, with_steps=with_steps)
+    return captions
+
+
+def frame(question: AnyQuestion, answer: AnyAnswer, plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
     """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
     drawn = plot.chart(height)
     notes = [*question.notes(answer), *map(Note, drawn.notes)]
@@ -60,7 +75,7 @@ def frame(question: Question[Any], answer: Answer[Any], plot: Plot, height: int 
 @cache
 def glossary() -> dict[str, str]:
     """What each term of glossary.toml means."""
-    return {term: entry["means"] for term, entry in _terms().items()}
+    return {term: entry["means"].format_map(MEANINGS) for term, entry in _terms().items()}
 
 
 @cache
@@ -72,11 +87,12 @@ def _terms() -> dict[str, Any]:
 def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     """What finds a term outside of numbers, and what opens each of its forms, with subscripts as HTML has them."""
     opening: dict[str, str] = {}
+    means = glossary()
     for term, entry in _terms().items():
         for form in (term, *entry.get("also", ())):
             form = _SUBSCRIPT.sub(r"<sub>\1</sub>", form)
             first = form[0].upper() if form[0].isascii() else form[0]
-            tag = f'<dfn tabindex="-1" data-means="{escape(entry["means"])}">'
+            tag = f'<dfn tabindex="-1" data-means="{escape(means[term])}">'
             opening |= dict.fromkeys((form, first + form[1:]), tag)
     terms = "|".join(map(re.escape, sorted(opening, key=len, reverse=True)))
     return re.compile(rf"{_TAGS}|\b({terms})(?!\w|<sub>)"), opening

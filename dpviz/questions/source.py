@@ -1,4 +1,4 @@
-"""What is drawn, measured or read when it is asked for, as values, which stand in keys by their names.
+"""Samples that are drawn, measured or read on demand, as values that stand in keys by their names.
 
 A question takes such a value among its settings and asks it for its sample. A program gets the sample made on the
 spot; whoever cannot wait for it hands the question what is there: the sample held already, or why it is missing.
@@ -7,9 +7,10 @@ spot; whoever cannot wait for it hands the question what is there: the sample he
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import Field, asdict, astuple, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from dpviz._extras import extra
 from dpviz._remember import MEMORY, Memory, Named, remembered
 
 T = TypeVar("T")
@@ -27,10 +28,11 @@ class Source(Named, ABC, Generic[T]):
     """Where a sample comes from. In keys it stands by its name, which holds no sample."""
 
     memory: Memory = MEMORY
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # kinds are dataclasses
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
-        return type(self).__name__, *astuple(self)  # type: ignore[call-overload]
+        return type(self).__name__, *astuple(self)
 
     def sample(self) -> T:
         """The sample, made once.
@@ -68,11 +70,12 @@ class Measurable(Source[T]):
     @property
     def arguments(self) -> dict[str, Any]:
         """What the target is called with; JSON values."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)
 
     def make(self) -> T:
         module, _, name = self.target.partition(":")
-        sample: T = getattr(importlib.import_module(module), name)(**self.arguments)
+        with extra("train"):
+            sample: T = getattr(importlib.import_module(module), name)(**self.arguments)
         return sample
 
 

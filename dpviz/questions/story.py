@@ -1,36 +1,32 @@
 """Home's story: stops where one chart and its text say one thing each, for someone who has never met δ.
 
-Whatever number a text says is of the answer that the chart shows, so that it follows σ and T; they stand in story.toml.
+Whatever number a text says is of the answer that the chart shows, so that it follows σ and T.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
 
 from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Strong
 from dpviz.charts import Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import Answer, Question, guessing
+from dpviz.questions import LATER, Answer, AnyAnswer, AnyQuestion, guessing
 from dpviz.questions.attack import ATTACK
-from dpviz.questions.attack.roc import ROC
+from dpviz.questions.attack.roc import ROC, RocFacts
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.stop import STOP
 from dpviz.questions.compose import COMPOSE
-from dpviz.questions.compose.curves import ComposeFacts
+from dpviz.questions.compose.facts import ComposeFacts
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.questions.langevin.curves import COST
+from dpviz.questions.langevin.cost import COST
 from dpviz.questions.page import Page
-from dpviz.questions.words import say
 
-TEXTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+MORE = 10.0  # how many times as many examples a batch has, to see what sampling buys
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,20 @@ class Now:
 
     Attributes:
         answer: what the chart shows.
-        more: how many times as many examples a batch has, to see what sampling buys.
     """
 
     answer: Answer[ComposeFacts]
-    more: float = 10.0
+
+    @property
+    def steps(self) -> int:
+        return self.answer.facts.steps
+
+    @property
+    def mechanism(self) -> SampledGaussian:
+        """The only one that Home has."""
+        mechanism = self.answer.facts.mechanism
+        assert isinstance(mechanism, SampledGaussian)
+        return mechanism
 
     def last(self, key: str) -> float:
         """A curve's ε after all steps."""
@@ -56,21 +61,21 @@ class Now:
     @property
     def guess(self) -> guessing.Guess:
         """How often the best attack is right after all steps."""
-        return guessing.guess(self.epsilon, self.answer.given["delta"], self.answer.facts.accuracy)
+        return guessing.guess(self.epsilon, self.answer.facts.delta, self.answer.facts.accuracy)
 
     @property
     def times(self) -> float:
         """How many times less moments say than strong composition, rounded down; 0 where that is not to be said."""
         strong, moments = self.last(Strong.name), self.last(Moments.name)
-        return numbers.down(strong / moments, 2) if 0.0 < moments < strong < math.inf else 0.0
+        return numbers.rounded_down(strong / moments, 2) if 0.0 < moments < strong < math.inf else 0.0
 
     @property
     def larger(self) -> Now | None:
         """The same with larger batches; None where they would not be."""
-        mechanism = self.answer.given["mechanism"]
-        if not 0.0 < mechanism.sample_rate * self.more <= 1.0:
+        rate = self.mechanism.sample_rate * MORE
+        if not 0.0 < rate <= 1.0:
             return None
-        more = SampledGaussian(mechanism.noise_multiplier, mechanism.sample_rate * self.more)
+        more = SampledGaussian(self.mechanism.noise_multiplier, rate)
         return Now(GROWTH.asked({**self.answer.given, "mechanism": more}))
 
     @property
@@ -84,7 +89,7 @@ class Now:
         """By how many per cent the moments accountant says more than the truth, rounded down; 0 for none."""
         tight = self.answer.facts.tight
         extra = 100.0 * (self.last(Moments.name) / float(tight.upper[-1]) - 1.0) if tight else 0.0
-        return numbers.down(extra, 2) if 0.0 < extra < math.inf else 0.0
+        return numbers.rounded_down(extra, 2) if 0.0 < extra < math.inf else 0.0
 
 
 def beside_larger(answer: Answer[ComposeFacts]) -> Plot:
@@ -92,9 +97,103 @@ def beside_larger(answer: Answer[ComposeFacts]) -> Plot:
     larger = Now(answer).larger
     if larger is None:
         return answer.plot
-    name = f"q = {numbers.plain(larger.answer.given['mechanism'].sample_rate)}"
-    plot: Plot = answer.plot.beside([(name, larger.answer.plot)])
+    plot: Plot = answer.plot.beside([(f"q = {numbers.plain(larger.mechanism.sample_rate)}", larger.answer.plot)])
     return plot
+
+
+def attacker(answer: Answer[ComposeFacts]) -> str:
+    """How often an attacker is right: the headline of every chart about composition."""
+    now = Now(answer)
+    guess, noise = now.guess, numbers.entered(now.mechanism.noise_multiplier)
+    right = (
+        f"With noise <b>σ = {noise}</b>, after <b>{numbers.steps(now.steps)}</b> steps, an attacker who guesses "
+        f"whether you took part is right at most <b>{guess.right}</b> of the time"
+    )
+    epsilon = f"<b>ε ≤ {numbers.up(now.epsilon)}</b>"
+    if guess.by_curve:
+        return f"{right} (chance: 50 %). Knowing only {epsilon} and δ, one could not exclude {guess.alone}."
+    return f"{right}." if guess.curve is None else f"{right}, by {epsilon} and δ alone."
+
+
+def meaning(answer: Answer[ComposeFacts]) -> str:
+    now = Now(answer)
+    return (
+        f"Someone trains a model in {numbers.steps(now.steps)} noisy step{'s' if now.steps > 1 else ''} and publishes "
+        "every step. An attacker knows all other rows and guesses whether *yours* was used. Tossing a coin would be "
+        "right half of the time. **ε** limits how much better the attacker can be, beside a small allowance **δ**. "
+        f"Here **ε ≤ {numbers.up(now.epsilon)}**. With less noise σ, ε rises fast."
+    )
+
+
+def moments(answer: Answer[ComposeFacts]) -> str:
+    now = Now(answer)
+    less = f", {numbers.plain(now.times, digits=2)} times less for the same training" if now.times else ""
+    return (
+        "Each step reveals a little, and the privacy loss adds up over steps. **Strong composition** uses only ε and δ "
+        "of each step, so it must hold for every mechanism with these ε and δ: ε ≤ "
+        f"{numbers.up(now.last(Strong.name))}. The **moments accountant** uses the Gaussian noise itself: ε ≤ "
+        f"**{numbers.up(now.last(Moments.name))}**{less}. **Rényi DP** uses more moments and a better conversion to ε: "
+        f"ε ≤ {numbers.up(now.epsilon)}. Move T to see how the curves separate."
+    )
+
+
+def sampling(answer: Answer[ComposeFacts]) -> str:
+    now = Now(answer)
+    larger = now.larger
+    if larger is None:
+        return "Here the batches hold nearly all examples, so sampling does not help. Lower q to see its effect."
+    return (
+        "An attacker does not know which steps used your row: each step draws it with probability "
+        f"q = {numbers.at_least(now.mechanism.sample_rate, 4)}. With batches {numbers.plain(MORE)} times as large "
+        f"(faded curve), the same steps would cost ε ≤ {numbers.up(larger.epsilon)} instead of "
+        f"**{numbers.up(now.epsilon)}**. Private training depends on small random batches."
+    )
+
+
+def truth(answer: Answer[ComposeFacts]) -> str:
+    band = (
+        "All curves are upper bounds. How close are they to the true ε? The grey band is computed from the whole "
+        "distribution of the privacy loss, from above and from below. The true ε lies inside the band:"
+    )
+    now, tight = Now(answer), answer.facts.tight
+    if tight is None or tight.soon:
+        return f"{band} it is {LATER}."
+    if not now.resolved:
+        return f"{band} but for this setting the grid is too coarse to compute it."
+    interval = f"{band} **{tight.last}** after all steps."
+    if not now.price:
+        return interval
+    return (
+        f"{interval} The moments accountant gives an ε that is at least {numbers.plain(now.price, digits=2)} % larger, "
+        "so anyone who uses it must add more noise than necessary."
+    )
+
+
+def roc(answer: Answer[RocFacts]) -> str:
+    return (
+        "Here “member” means: was used for training. Each point is one attack: how often it accuses outsiders "
+        "(across), and how often it finds members (up). No attack lies above the Rényi curve or the numerical (PLD) "
+        "curve. If you know only one pair (ε, δ), you must allow for more attacks than are possible. If both answers "
+        "are equally likely, the best attack is right at most "
+        f"**{numbers.chance_up(answer.facts.success)}** of the time."
+    )
+
+
+TYPICAL = (
+    "DP protects every possible row, even the most unusual one. **Bayesian DP** is weaker: it protects rows drawn from "
+    "the same distribution as the data, but not outliers. Most gradients are much closer together than in the worst "
+    "case, so ε_μ is smaller at the same noise. Its curve is orange and called “weaker” on every page."
+)
+STOPPING = (
+    "The curves so far hold for a number of steps that is fixed in advance. If you stop because of intermediate "
+    "results, you need another accountant. An **odometer** gives an ε that holds at every step, at some extra cost. A "
+    "**filter** fixes the budget first and allows steps until the budget is used up, at little or no extra cost."
+)
+SAMPLER = (
+    "**Stochastic gradient Langevin dynamics (SGLD)** adds noise to every step to draw samples from a posterior. If "
+    "gradients are clipped, the same noise gives privacy, and the step size determines how much. Move T: σ plays no "
+    "part here, because the step size sets the noise."
+)
 
 
 @dataclass(frozen=True)
@@ -103,42 +202,42 @@ class Stop:
 
     Attributes:
         title: what is asked.
-        key: of its text.
+        words: its text, or the function that says the numbers of an answer in it.
         values: the settings, by their keys in links; the rest is at its defaults.
         question, page: what is drawn, and where it can be gone into.
         plot: what is drawn of an answer.
-        counts: whether its text says numbers of the answer; else the question's own headline does.
     """
 
     title: str
-    key: str
+    words: str | Callable[[AnyAnswer], str]
     values: Mapping[str, str] = field(default_factory=dict)
-    question: Question[Any] = GROWTH
+    question: AnyQuestion = GROWTH
     page: Page = COMPOSE
-    plot: Callable[[Answer[Any]], Plot] = attrgetter("plot")
-    counts: bool = True
+    plot: Callable[[AnyAnswer], Plot] = attrgetter("plot")
 
-    def text(self, answer: Callable[[], Answer[Any]]) -> str:
+    @property
+    def counts(self) -> bool:
+        """Whether its text says numbers of the answer; else the question's own headline does."""
+        return not isinstance(self.words, str)
+
+    def text(self, answer: Callable[[], AnyAnswer]) -> str:
         """Markdown, with the numbers of the answer, which is asked for only where there are such."""
-        if not self.counts:
-            return say(TEXTS[self.key], {})
-        now = Now(answer())
-        return say(TEXTS[self.key], {**now.answer.given, "facts": now.answer.facts, "now": now})
+        return self.words if isinstance(self.words, str) else self.words(answer())
 
-    def headline(self, answer: Answer[Any]) -> str:
+    def headline(self, answer: AnyAnswer) -> str:
         """The result in plain words, as HTML."""
         if self.question is not GROWTH or not self.counts:
             return self.question.headline(answer)
-        return say(TEXTS["attacker"], {**answer.given, "now": Now(answer)})
+        return attacker(answer)
 
 
 STOPS = (
-    Stop("What does ε mean?", "meaning", {"curves": "moments.renyi_improved"}),
-    Stop("Why count moments?", Moments.name, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
-    Stop("What does sampling buy?", "sampling", {"curves": Renyi().family, "logy": "1"}, plot=beside_larger),
-    Stop("And the truth?", "truth", {"curves": "moments.renyi_improved.tight"}),
-    Stop("What does an attacker see?", "seen", {"aview": ROC.asked_as}, ROC, ATTACK),
-    Stop("What if data are typical?", "typical", {"curves": f"{Renyi().family}.{BAYESIAN}"}, counts=False),
-    Stop("May I stop when I like?", "stopping", {"bview": STOP.asked_as}, STOP, BUDGET, counts=False),
-    Stop("Can sampling give the noise?", "langevin", {"lview": COST.asked_as}, COST, LANGEVIN, counts=False),
+    Stop("What does ε mean?", meaning, {"curves": "moments.renyi_improved"}),
+    Stop("Why count moments?", moments, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
+    Stop("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=beside_larger),
+    Stop("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),
+    Stop("What does an attacker see?", roc, {"aview": ROC.asked_as}, ROC, ATTACK),
+    Stop("What if data are typical?", TYPICAL, {"curves": f"{Renyi().family}.{BAYESIAN}"}),
+    Stop("May I stop when I like?", STOPPING, {"bview": STOP.asked_as}, STOP, BUDGET),
+    Stop("Langevin: can the sampler's own noise protect you?", SAMPLER, {"lview": COST.asked_as}, COST, LANGEVIN),
 )

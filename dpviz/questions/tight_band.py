@@ -1,4 +1,4 @@
-"""The tight interval as every ε chart shows it: a grey band that all valid bounds lie above."""
+"""The tight interval on every ε chart: a grey band that all valid bounds lie above."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from dpviz.charts import Band, LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import guessing
-from dpviz.questions.answer import Answer, Metric, Slow, slow_facts
+from dpviz.questions.answer import AnyAnswer, Slow, slow_facts
 from dpviz.questions.kinds import with_noise
+from dpviz.questions.words import Metric
 
 NAME = "Numerical (PLD) ε"  # of the upper end among a page's four numbers
 MARKS = 16
@@ -64,7 +65,7 @@ def tight_figure(tight: TightBand | None, off: str | None = None, held: str = ""
     if tight is None:
         return Metric(NAME, "…") if off is None else Metric(NAME, "–", off)
     most, least = float(tight.upper[-1]), float(tight.lower[-1])
-    note = f"≥ {'…' if tight.soon else numbers.epsilon(numbers.down(least, 4), digits=4)}"
+    note = f"≥ {'…' if tight.soon else numbers.down(least, 4)}"
     value = f"≤ {numbers.epsilon(most, up=True)}"
     if math.isnan(most):
         value, note = "–", "not computed"
@@ -156,25 +157,25 @@ def band(tight: TightBand) -> Band:
     return Band(Tight().label, tight.x, tight.lower, tight.upper, key=Tight.name)
 
 
-def with_bands(answer: Answer[Any], *bands: Band) -> Plot:
+def with_bands(answer: AnyAnswer, *bands: Band) -> Plot:
     """The plot with more bands behind its curves."""
     assert isinstance(answer.plot, LinePlot)
     return replace(answer.plot, bands=(*answer.plot.bands, *bands))
 
 
-def with_tight(answer: Answer[Any]) -> Plot:
+def with_tight(answer: AnyAnswer) -> Plot:
     """The plot with the interval of the answer's facts, where there is one."""
     tight = answer.facts.tight
     return answer.plot if tight is None or tight.soon else with_bands(answer, band(tight))
 
 
 def tight_part(
-    events: Callable[[Answer[Any]], Sequence[Event]],
+    events: Callable[[AnyAnswer], Sequence[Event]],
     *,
-    wanted: Callable[[Answer[Any]], bool] = lambda _: True,
+    wanted: Callable[[AnyAnswer], bool] = lambda _: True,
     log: str = "",
     attack: bool = False,
-    drawn: Callable[[Answer[Any]], Plot] = with_tight,
+    drawn: Callable[[AnyAnswer], Plot] = with_tight,
 ) -> Slow[Any]:
     """The slow part that brings the facts `tight`, the interval, and `accuracy`, the best attack's.
 
@@ -187,13 +188,13 @@ def tight_part(
         drawn: the plot of an answer that has them.
     """
 
-    def key(answer: Answer[Any]) -> Hashable | None:
+    def key(answer: AnyAnswer) -> Hashable | None:
         every, shown = tuple(events(answer)), wanted(answer)
         if not every or not (shown or attack):
             return None
         return every, *((answer.given["delta"], answer.given.get(log)) if shown else ())
 
-    def part(answer: Answer[Any], *, quick: bool) -> dict[str, Any]:
+    def part(answer: AnyAnswer, *, quick: bool) -> dict[str, Any]:
         every, delta, tight = events(answer), answer.given["delta"], None
         if wanted(answer) and quick:
             tight = end(every, delta)

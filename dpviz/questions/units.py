@@ -1,4 +1,4 @@
-"""A person's units: a data set of N examples, an expected batch, epochs; q and T follow from them.
+"""A data set's size N, an expected batch and epochs as a person's units for q and T, which follow from them.
 
 q and T are what is kept, linked and computed with. Batch and epochs are readings of them: whoever enters one of the
 three keeps the other two, and so moves q, T or both; nothing else ever does. Entered epochs are linked too where T,
@@ -6,22 +6,22 @@ rounded up to whole steps, would be read as another number.
 """
 
 from collections.abc import Collection
-from typing import Any
 
-from dpviz.fields import Field, Number, choice, expression, number, numbers
+from dpviz.fields import AnyField, Number, choice, expression, number, numbers
 from dpviz.fields.expression import steps_of
-from dpviz.questions.layout import InUnits, Item, Noted, Reader
+from dpviz.questions.layout import FieldControl, Item, Reader
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 
 UNITS = choice("units")
 BATCH = number("batch")
 EPOCHS = number("epochs")
 
-# What batch and epochs are made of.
+# What batch and epochs are made of; and the keys of all numbers that are linked so.
 BEHIND = (SIZE, RATE, STEPS)
+LINKED = {one.key for one in (*BEHIND, BATCH, EPOCHS)}
 
 
-def readings(fields: Collection[Field[Any]]) -> dict[Number, tuple[Number, ...]]:
+def readings(fields: Collection[AnyField]) -> dict[Number, tuple[Number, ...]]:
     """The other readings that there are of q and T, where those are among `fields`, each with what it moves."""
     others: dict[Number, tuple[Number, ...]] = {BATCH: (RATE, STEPS), EPOCHS: (STEPS, EPOCHS)}
     return {one: moved for one, moved in others.items() if RATE in fields and (one is BATCH or STEPS in fields)}
@@ -69,6 +69,18 @@ def known(field: Number, size: Number | None, get: Reader) -> dict[str, float | 
     return {expression.SIZE: None if size is None else get(size), expression.EPOCHS: get(RATE) or None}
 
 
+def made(get: Reader, *, with_steps: bool) -> str:
+    """What batch and epochs make of q and T, in words: "q = 0.01, T = 1 000 steps"."""
+    rate, steps = get(RATE), get(STEPS)
+    words = f"q = {numbers.plain(rate, digits=4)}"
+    if not with_steps:
+        return words
+    lasting = epochs(get)
+    up = rate and steps_of(lasting, rate) > float(f"{lasting / rate:.12g}")
+    rounded = f" = {numbers.plain(rate * steps, digits=6)} epochs, rounded up" if up else ""
+    return f"{words}, T = {numbers.steps(steps)} step{'s' * (steps != 1)}{rounded}"
+
+
 def _batched(batch: float, size: float, get: Reader) -> dict[Number, float]:
     if batch > size:
         raise ValueError(
@@ -91,7 +103,13 @@ def _lasting(epochs: float, rate: float, mended: Number) -> dict[Number, float]:
 
 # --- controls ---------------------------------------------------------------------------------------------------------
 
-ALL = InUnits((SIZE, RATE, STEPS))
+
+def in_units(*fields: Number) -> FieldControl:
+    """q and T, or one of them, as a person knows them (N, batch, epochs) or as they are; N is among `fields`."""
+    return FieldControl(fields, drawn_as=UNITS.key)
+
+
+ALL = in_units(SIZE, RATE, STEPS)
 
 
 def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
@@ -99,11 +117,11 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
     if unknown == "sample_rate":  # nor is N of any use then
         return SIGMA, STEPS, DELTA
     noise = () if unknown == "noise_multiplier" else (SIGMA,)
-    mechanism = InUnits((SIZE, RATE)) if unknown == "steps" else ALL
+    mechanism = in_units(SIZE, RATE) if unknown == "steps" else ALL
     return *noise, mechanism, *(() if unknown == "delta" else (suggested(SIZE, get),))
 
 
-def suggested(size: Number, get: Reader) -> Noted:
+def suggested(size: Number, get: Reader) -> FieldControl:
     """δ with choices made of the size of the data set."""
     n, delta = get(size), get(DELTA)
     choices = {"1/N": 1 / n, "1/(10 N)": 1 / (10 * n), "1/N^1.1": n**-1.1}
@@ -115,4 +133,4 @@ def suggested(size: Number, get: Reader) -> Noted:
             "it. Choose a much smaller value."
         )
     offers = {name: DELTA.write(value) for name, value in choices.items() if value < 1}
-    return Noted(DELTA, note, why, offers, size)
+    return FieldControl((DELTA,), warning=note, caption=why, choices=offers, size=size)

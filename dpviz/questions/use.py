@@ -1,14 +1,16 @@
-"""What to do with a training's numbers: set them, say them in a paper, and train with them by each library.
+"""Uses of a training's numbers: what to set, a paragraph for a paper, and code that trains with each library.
 
-Every number is written as it is used, never on the unsafe side. Texts and code stand in use.toml; the code draws
+Every number is written as it is used, never on the unsafe side. The libraries' code stands in use.toml; it draws
 Poisson batches by q itself, not by a batch size, and divides sums by the expected batch: what ε counts.
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Protocol
 
 from dpviz._remember import remembered
 from dpviz._version import __version__
@@ -18,12 +20,11 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism, SampledGaussian, Shuffled
 from dpviz.questions import DELTA, Answer, Block, Folded, Note, Onward, kinds
 from dpviz.questions.methods import NAMES, method
-from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
-from dpviz.questions.words import say, tables_of
+from dpviz.questions.needed import SYMBOLS, Composed, dp_need, too_slow
 
-TEXTS = tables_of("use")
+CODE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # Library → the release that its code was written for and run with.
-RELEASES = {key: library["name"] for key, library in TEXTS["libraries"].items()}
+RELEASES = {key: library["name"] for key, library in CODE["libraries"].items()}
 DIGITS = 4  # of a solved σ or q
 MOST_STEPS = 2.0**53  # more are no whole number that code can count
 CLIP = 1.0  # C in the text and the code: σ counts in it, so that every C costs the same ε
@@ -126,7 +127,7 @@ def checked(plan: Plan) -> Plan:
 @remembered
 def tight_epsilon(plan: Plan) -> float:
     """ε of the plan by the tight accountant; NaN where it would take too long."""
-    if plan.steps > MOST_TIGHT_STEPS:
+    if too_slow(plan.steps):
         return math.nan
     return float(Tight().evaluate(**plan.known).epsilon)
 
@@ -143,8 +144,8 @@ def safe(unknown: str, value: float) -> float:
     if unknown == "steps":
         return value
     if unknown == "sample_rate":
-        return numbers.down(value, DIGITS)
-    return numbers.up(value, 3 if unknown == "delta" else DIGITS)
+        return numbers.rounded_down(value, DIGITS)
+    return numbers.rounded_up(value, 3 if unknown == "delta" else DIGITS)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def value_text(name: str, value: float) -> str:
         return numbers.steps(value)
     digits = 3 if name == "delta" else 6
     if float(f"{value:.{digits}g}") != value:
-        value = (numbers.down if name == "noise_multiplier" else numbers.up)(value, digits)
+        value = (numbers.rounded_down if name == "noise_multiplier" else numbers.rounded_up)(value, digits)
     return numbers.delta(value) if name == "delta" else numbers.plain(value, digits=digits)
 
 
@@ -169,27 +170,64 @@ def spared(plan: Plan) -> str:
     need = dp_need(Tight.name, "", unknown, plan.target, composed.without(unknown))
     if need.value is not None and not 0.0 < need.value < math.inf:
         return ""
-    mine, tight = plan.known[unknown], math.nan if need.value is None else safe(unknown, need.value)
-    values = {"unknown": unknown, "symbol": SYMBOLS[unknown], "mine": mine, "tight": tight, "why": need.why.rstrip(".")}
-    return sentence("spared", **values, ratio=tight / mine if unknown in ("steps", "sample_rate") else mine / tight)
+    if need.value is None:
+        return f"The numerical (PLD) accountant has no number to compare with: {need.why.rstrip('.') or 'none here'}."
+    return f"The numerical (PLD) accountant {compared(unknown, plan.known[unknown], safe(unknown, need.value))}."
+
+
+def compared(unknown: str, mine: float, tight: float) -> str:
+    """What the tight accountant's value allows beyond mine; continues a sentence."""
+    allowed = f"{SYMBOLS[unknown]} = {value_text(unknown, tight)}"
+    ratio = tight / mine if unknown in ("steps", "sample_rate") else mine / tight
+    if not ratio > 1.0:
+        return f"allows no more than that ({allowed})"
+    if unknown == "delta":
+        return f"reaches {allowed} with the same noise"
+    if unknown == "noise_multiplier":
+        return f"allows {percent_down(1.0 - tight / mine)} less noise: {allowed}"
+    more = percent_down(ratio - 1.0)
+    if unknown == "steps":
+        return f"allows {more} more steps: {allowed}"
+    return f"allows a {more} higher sampling rate: {allowed}"
+
+
+def percent_down(share: float) -> str:
+    """A share in percent, rounded down to two digits."""
+    return f"{numbers.plain(numbers.rounded_down(100.0 * share, 2), digits=2)} %"
 
 
 def used(plan: Plan) -> str:
     """The one line that says what to set, and what that proves."""
     unknown = plan.unknown or "noise_multiplier"
-    return sentence("used", plan=plan, unknown=unknown, symbol=SYMBOLS[unknown])
+    setting = f"{SYMBOLS[unknown]} = {value_text(unknown, plan.known[unknown])}"
+    return f"Use {setting}: ε ≤ {numbers.up(plan.epsilon)} at δ = {value_text('delta', plan.delta)} ({plan.name})."
 
 
 def paragraph(plan: Plan) -> str:
     """What was done, what that promises, by whose theorem, and what must be true; plain text, ε rounded up."""
-    return sentence(
-        "paragraph", plan=plan, clip=CLIP, tight=tight_epsilon(plan), card=Tight().card, version=__version__
+    noise, rate, delta = (value_text(n, plan.known[n]) for n in ("noise_multiplier", "sample_rate", "delta"))
+    steps, epochs = numbers.steps(plan.steps), numbers.plain(plan.steps * plan.sample_rate)
+    batch = "all N examples" if plan.sample_rate == 1 else "the expected batch size qN"
+    card, alone = plan.accountant.card, f"; order α = {plan.moment + 1} alone" if "λ" in plan.name else ""
+    return (
+        f"We train with DP-SGD (Abadi et al. 2016). In each of T = {steps} steps, every example joins the batch "
+        f"independently with probability q = {rate} (Poisson sampling; {epochs} epochs in expectation). Per-example "
+        f"gradients are clipped to ℓ2 norm C = {CLIP:g}; Gaussian noise of standard deviation σC with σ = {noise} is "
+        f"added to their sum, which is divided by {batch}. The training satisfies (ε, δ)-differential privacy with "
+        f"ε = {numbers.up(plan.epsilon)} and δ = {delta} for data sets that differ by adding or removing one example, "
+        f"by {card.title} ({card.cited}{alone}). {tighter(plan)}The guarantee covers all intermediate parameters. It "
+        "takes the number of examples N as public and batches and noise as drawn from secret randomness. It does not "
+        "cover quantities measured on the training data without noise, the choice of hyperparameters by the private "
+        f"data, or the finite precision of the noise. Computed with dpviz {__version__}."
     )
 
 
-def sentence(text: str, **values: Any) -> str:
-    """A text of the table; `value` writes a number by its name as `value_text` does."""
-    return say(TEXTS[text], {**values, "value": value_text})
+def tighter(plan: Plan) -> str:
+    """What the tight accountant gives, in a sentence; none where that is no less."""
+    tight, card = tight_epsilon(plan), Tight().card
+    if not tight < plan.epsilon:
+        return ""
+    return f"{card.title[0].upper()}{card.title[1:]} ({card.cited}) give ε = {numbers.up(tight)}. "
 
 
 def bibliography(plan: Plan) -> str:
@@ -201,8 +239,8 @@ def bibliography(plan: Plan) -> str:
 
 def snippets(plan: Plan) -> dict[str, str]:
     """Library → Python source that trains with exactly these numbers; each defines `train` and says its own ε."""
-    values = Template(TEXTS["numbers"]).safe_substitute(
-        shuffled=f"ε ≤ {numbers.epsilon(shuffled_epsilon(plan), up=True)}",
+    values = Template(CODE["numbers"]).safe_substitute(
+        shuffled=f"ε ≤ {numbers.up(shuffled_epsilon(plan))}",
         sigma=repr(plan.noise_multiplier),
         rate=repr(plan.sample_rate),
         steps=f"{plan.steps:_}",
@@ -211,9 +249,9 @@ def snippets(plan: Plan) -> dict[str, str]:
     )
     return {
         key: Template(library["source"]).substitute(
-            numbers=Template(values).substitute(sampler=library["sampler"]), account=TEXTS["account"]
+            numbers=Template(values).substitute(sampler=library["sampler"]), account=CODE["account"]
         )
-        for key, library in TEXTS["libraries"].items()
+        for key, library in CODE["libraries"].items()
     }
 
 
@@ -223,12 +261,23 @@ def to_card(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
         return []
     own = {kinds.T[mechanism.step].key: str(steps), DELTA.key: DELTA.write(delta)}
     card = {"pview": "guarantee", "gof": "plan", kinds.ROWS.key: "1"}
-    return [Onward("Guarantee card of these settings", "papers", {**card, **kinds.texts(mechanism), **own})]
+    return [Onward("Guarantee card of these settings", "papers", card | dict(kinds.texts(mechanism)) | own)]
 
 
-def card_from(answer: Answer[Any]) -> list[Block]:
+class StepFacts(Protocol):
+    """Facts of an answer that has a mechanism, steps and δ."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def delta(self) -> float: ...
+
+
+def card_from(answer: Answer[StepFacts]) -> list[Block]:
     """The same of an answer's own mechanism, steps and δ."""
-    return to_card(*(answer.given[name] for name in ("mechanism", "steps", "delta")))
+    return to_card(answer.facts.mechanism, answer.facts.steps, answer.facts.delta)
 
 
 def use_it(make: Callable[[], Plan], instead: Sequence[Block] = ()) -> list[Block]:

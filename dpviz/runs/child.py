@@ -1,4 +1,4 @@
-"""Child processes of our own: both ends of the one way in which the app and they speak to each other.
+"""Child processes, and the messages between the app and them.
 
 The parent says lines of JSON on the child's standard input; the child answers pairs (kind, content) as pickles on its
 standard output, only ever read from a child of our own, and ends when its input closes.

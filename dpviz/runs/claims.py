@@ -1,4 +1,4 @@
-"""What a recorded run has spent, what may be claimed of it, and what a run that starts from its weights takes over.
+"""Privacy claims of recorded runs: ε spent, ε that may be claimed, and what a run from their weights inherits.
 
 Every page, table, file and report reads its ε here.
 """
@@ -14,12 +14,13 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz._remember import MEMORY, remembered
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant
+from dpviz.accounting.methods import MixtureOdometer
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event, RunRecord, State
+from dpviz.runs.store.digest import Digest
+from dpviz.runs.store.records import CHARGED_KIND, UNREAD, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
 from dpviz.runs.words import words
@@ -45,44 +46,38 @@ from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
 
 
-def mechanisms(events: Sequence[Event]) -> tuple[Charge, ...]:
+def mechanisms(digest: Digest) -> tuple[Charge, ...]:
     """Everything that the events of an attempt charged, private counts included and what was charged ahead; equal steps
     together."""
-    runs: list[Charge] = []
-    for event in events:
-        if event.kind in ("step", "count"):
-            runs += _runs([event.data["mechanism"]] if event.kind == "count" else event.data.get("mechanisms") or [])
+    runs = _runs([*digest.spent, *digest.counted])
     taken = dict(merge_events(runs))
-    ahead = merge_events(_runs(_charged_ahead(events).get("mechanisms", ())))
+    ahead = merge_events(_runs(_charged_ahead(digest).get("mechanisms", ())))
     more = [(mechanism, count - taken.get(mechanism, 0)) for mechanism, count in ahead]
     return merge_events((*runs, *((mechanism, count) for mechanism, count in more if count > 0)))
 
 
-def charged_through(events: Sequence[Event]) -> int:
+def charged_through(digest: Digest) -> int:
     """The last step of an attempt that was charged: its last, or one ahead of it."""
-    return max([int(_charged_ahead(events).get("through", 0)), *(event.step for event in events)])
+    return max(int(_charged_ahead(digest).get("through", 0)), digest.step)
 
 
-def _charged_ahead(events: Sequence[Event]) -> Mapping[str, Any]:
+def _charged_ahead(digest: Digest) -> Mapping[str, Any]:
     """The last charge of an attempt that did not come to its end, else {}: its steps may have been taken, and seen."""
-    last: Mapping[str, Any] = {}
-    for event in events:
-        if event.kind == CHARGED_KIND or event.kind in FINAL_KINDS:
-            last = event.data if event.kind == CHARGED_KIND else {}
-    return last
+    return {} if "final" in digest.facts else digest.facts.get(CHARGED_KIND, {})
 
 
 def _runs(stored: Sequence[Sequence[Any]]) -> list[Charge]:
     return [read(one) for one in stored]
 
 
-def has_gap(events: Sequence[Event]) -> bool:
+def has_gap(digest: Digest) -> bool:
     """Whether events of an attempt are missing before its last one."""
-    return [event.seq for event in events] != list(range(len(events)))
+    return digest.events != digest.last + 1
 
 
 UNKNOWN = "its settings belong to another version"
 GAP = "Events of this run are missing, so its whole plan is claimed."
+GIVEN_UP = "It was given up before everything that its worker had written was read, so its whole plan is claimed."
 NO_BEGINNING = "its first event, which states the number of its examples, is missing"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
@@ -125,6 +120,7 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
         charged = tuple(_runs(view.charged["mechanisms"]))
         reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
     claim = claim.if_it_ended(odometer=reading, step=step)
+    settings = trained_on(settings, view.started)
     return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
 
 
@@ -140,23 +136,31 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
         return planned_claim(settings, 1)
     claim = record.summary.get("claim")
     if claim is not None and not record.imported and not record.restarts:
-        return _of(settings, Claim.from_json(claim))
-    return MEMORY.recall(("claims", record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
+        return Claim.from_json(claim)
+    unread = unread_of(record, store)
+    key = ("claims", record.id, record.attempt, unread, "ended")
+    return MEMORY.recall(key, lambda: _from_events(record, settings, store, record.attempt in unread))
 
 
-def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Claim:
+def unread_of(record: RunRecord, store: Store) -> tuple[int, ...]:
+    """The attempts that may have charged more than their events say."""
+    return tuple(attempt["attempt"] for attempt in store.attempts(record.id) if attempt["outcome"] == UNREAD)
+
+
+def _from_events(record: RunRecord, settings: RunSettings, store: Store, unread: bool) -> Claim:
     """From what the latest attempt charged, held against what its settings plan."""
     try:
-        events = store.events(record.id)
-        started, gap = _started(events), has_gap(events)
+        digest = store.digest(record.id)
+        started, gap = digest.facts.get("started", {}), unread or has_gap(digest)
         if not started:
-            return Claim.nothing(NO_BEGINNING if gap or record.steps else RELEASED_NOTHING, settings.delta)
-        charged, step = mechanisms(events), charged_through(events)
+            missing = gap or record.steps or record.state == "lost"
+            return Claim.nothing(NO_BEGINNING if missing else RELEASED_NOTHING, settings.delta)
+        charged, step = mechanisms(digest), charged_through(digest)
         odometer = _odometer(settings, charged)
-        examples = _examples(settings, started)
-        if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
-            # Of a version that held such runs to no budget.
-            claim = _of(settings, Claim.nothing("it had no budget", settings.delta, conditions(settings, examples)))
+        examples, settings = _examples(settings, started), trained_on(settings, started)
+        ahead = _ahead(record, settings, started)
+        if settings.adaptive and not ahead.shown.holds:  # nothing was promised that it could have kept to
+            claim = replace(ahead, conditions=conditions(settings, examples))
             return claim if gap else claim.if_it_ended(odometer=odometer, step=step)
         ended = str(record.summary.get("reason", ""))
         if gap:
@@ -164,7 +168,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=step, reason=ended)
         kept = ended != LOSSES_DECIDED and was_planned(charged, settings, examples)
         claim = _with_earlier(claim, record, settings, examples, store, kept=kept)
-        return with_condition(claim, GAP) if gap else claim
+        return with_condition(claim, GIVEN_UP if unread else GAP) if gap else claim
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
 
@@ -179,22 +183,23 @@ def _odometer(settings: RunSettings, charged: tuple[Charge, ...]) -> float:
     return odometer_reading((*spent_before(settings), *charged), settings.delta)
 
 
+def trained_on(settings: RunSettings, started: Mapping[str, Any]) -> RunSettings:
+    """The settings with the device that a run was on, where it is known."""
+    device = str(started.get("device", "")).lower()
+    return settings.with_(device="cpu" if device == "cpu" else "cuda") if device else settings
+
+
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
     return int(started.get("examples") or units_of(settings))
 
 
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
-    """What was claimed before the first step; runs of earlier versions did not write it down."""
+    """What was claimed before the first step, worked out anew for a run that does not say."""
     claim = None if record.imported else started.get("claim")
+    settings = trained_on(settings, started)
     if claim is None:
         return planned_claim(settings, _examples(settings, started))
-    return _of(settings, Claim.from_json(claim))
-
-
-def _of(settings: RunSettings, claim: Claim) -> Claim:
-    """A stored claim as it is meant now: earlier versions claimed ε of noise that can be replayed."""
-    seeded = settings.private and not settings.secure_noise
-    return claim.as_demonstration() if seeded and not claim.demonstration else claim
+    return Claim.from_json(claim)
 
 
 def _with_earlier(
@@ -208,7 +213,9 @@ def _with_earlier(
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
-    earlier = MEMORY.recall(("claims", record.id, record.attempt, "earlier"), lambda: charged_before(record, store))
+    unread = unread_of(record, store)
+    before = ("claims", record.id, record.attempt, unread, "earlier")
+    earlier = MEMORY.recall(before, lambda: charged_before(record, store))
     if not earlier:
         return claim
     if settings.adaptive:
@@ -216,25 +223,23 @@ def _with_earlier(
         return Claim.nothing(reason, settings.delta)
     if not kept:
         return Claim.nothing("it was started again and left its plan: no ε covers all attempts", settings.delta)
-    key = ("claims", record.id, record.attempt, "all attempts")
+    key = ("claims", record.id, record.attempt, unread, "all attempts")
     return MEMORY.recall(key, lambda: _of_all_attempts(earlier, settings, examples))
 
 
 def charged_before(record: RunRecord, store: Store) -> tuple[Charge, ...]:
     """What the attempts before the latest charged, all that was planned where events of one are missing."""
-    before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
-    return merge_events(run for attempt in before for run in _charged(record, store.events(record.id, attempt)))
+    unread, charged = unread_of(record, store), list[Charge]()
+    for attempt in range(1, record.attempt):
+        charged += _charged(record, store.digest(record.id, attempt), attempt in unread)
+    return merge_events(charged)
 
 
-def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[Charge, ...]:
+def _charged(record: RunRecord, digest: Digest, unread: bool) -> tuple[Charge, ...]:
     settings = settings_of(record)
-    if settings is None or not has_gap(events):
-        return mechanisms(events)
-    return everything_planned(settings, _examples(settings, _started(events)))
-
-
-def _started(events: Sequence[Event]) -> dict[str, Any]:
-    return next((event.data for event in events if event.kind == "started"), {})
+    if settings is None or not (unread or has_gap(digest)):
+        return mechanisms(digest)
+    return everything_planned(settings, _examples(settings, digest.facts.get("started", {})))
 
 
 def _of_all_attempts(earlier: Sequence[Charge], settings: RunSettings, examples: int) -> Claim:
@@ -254,8 +259,7 @@ def last_reading(view: RunView, accountant: str) -> float:
 def claims_along(view: RunView, claim: Claim) -> Array:
     """What could have been claimed had the run ended after each step: never falls, ends at `claim.shown`; (steps,)."""
     steps = view.steps.get("step", np.empty(0))
-    columns = (view.steps.get(f"epsilon.{each.name}") for each in (MixtureOdometer, OdometerAccountant))  # then, before
-    odometer = next((column for column in columns if column is not None), np.full(steps.shape, math.inf))
+    odometer = view.steps.get(f"epsilon.{MixtureOdometer.name}", np.full(steps.shape, math.inf))
     return np.fmin(odometer, _ceiling(view, claim.shown))
 
 
@@ -279,12 +283,15 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     settings, shown = settings_of(view.record), claim.shown
     if settings is None or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
-    place = np.searchsorted(steps, at, side="right")
     before = epsilon_before(settings)
+
+    def after(readings: Array) -> Array:
+        """The readings there, or at the next step of the view: they do not fall."""
+        return np.where(at < 1, before, np.append(readings, math.inf)[np.searchsorted(steps, at)])
+
     if settings.adaptive or settings.past_plan != "stop" or not shown.holds:
-        return np.concatenate([[before], claims_along(view, claim)])[place]
-    renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
-    epsilons = np.concatenate([[before], renyi])[place]
+        return after(claims_along(view, claim))
+    epsilons = after(view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf)))
     planned = everything_planned(settings, _examples(settings, view.started))
     if len(planned) == 1 and not spent_before(settings):
         begun = np.ceil(at / steps_of(planned[0][0]))
@@ -345,7 +352,7 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
     mechanisms: tuple[tuple[Any, ...], ...] = ()
     unbounded = _unbounded(settings) or ("" if claim.shown.holds else claim.shown.reason)
     if not unbounded:
-        examples = _examples(settings, _started(store.events(record.id, kinds=("started",))))
+        examples = _examples(settings, store.digest(record.id).facts.get("started", {}))
         runs = merge_events((*charged_before(record, store), *everything_planned(settings, examples)))
         if not was_planned(_runs(record.summary.get("mechanisms") or []), settings, examples):
             unbounded = "its spending differs from its plan"

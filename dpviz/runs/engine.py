@@ -1,30 +1,33 @@
-"""Submit, hold and watch runs: the one object that pages talk to.
+"""The engine of runs, the one object that pages talk to: submits, holds and watches runs.
 
-All of it can be called from any thread, a Streamlit script's too: calls read and write the store, and two threads of
-the engine's own (`scheduler`, `collector`) do the rest.
+All of it can be called from any thread, a Streamlit script's too: calls read and write the store, and a thread of the
+engine's own (`dispatch`) does the rest. Runs do not belong to it: they go on on their cluster when it ends.
 """
 
 import atexit
 import threading
 import time
-import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dpviz.runs.cluster import local
 from dpviz.runs.cluster.launch import TRAINING_MODULES, default_workers
-from dpviz.runs.cluster.scheduler import Scheduler
-from dpviz.runs.processes import this_process
-from dpviz.runs.reconcile import orphans, reconcile
+from dpviz.runs.dispatch import Dispatcher, of_workers, worker_of
+from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import home, private_folder
-from dpviz.runs.store.records import ENDED, RunRecord, State
+from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, RunRecord, State, StoreError
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import Live, RunView
+from dpviz.runs.waiting import FOLDER as WAITING
 from dpviz.runs.work import TRAINING
 from dpviz.training.settings import RunSettings
 
-# Seconds between two checks, by whoever looks, that the engines of open runs are alive.
+# Seconds between two checks, by whoever looks, that somebody computes what is said to run.
 RECONCILE = 0.5
+
+ENDED_BY_HAND = "the workers were ended, and the run with them"
 
 
 class Engine:
@@ -32,8 +35,8 @@ class Engine:
 
     Args:
         folder: Where runs, weights and logs lie; `store.folders.home()` if None.
-        workers: How many runs at once, over all apps that use this store; `default_workers()` if None.
-        preload: Modules that workers load ahead of the first run.
+        workers: How many runs at once, where this engine starts the local cluster; `default_workers()` if None.
+        preload: Modules that its workers load ahead of the first run.
 
     Attributes:
         store: The runs; for looking, naming, deleting.
@@ -52,13 +55,13 @@ class Engine:
     ) -> None:
         self.folder = folder or home()
         self.store: Store = open_store(self.folder)
-        private_folder(self.folder / "weights")
-        self.store.purge_old(self.weights)
+        with suppress(OSError, StoreError):  # a full or read-only disk can still be looked at
+            private_folder(self.folder / "weights")
+            self.store.purge_old(self.weights)
         self.live = Live(self.store)
-        self.id = uuid.uuid4().hex
         self.workers = default_workers() if workers is None else workers
         self._preload = preload
-        self._scheduler: Scheduler | None = None
+        self._dispatcher: Dispatcher | None = None
         self._lock = threading.Lock()
         self._reconciled = 0.0
         self._closed = False
@@ -75,7 +78,7 @@ class Engine:
         options: Mapping[str, Any] | None = None,
         run: str = "",
     ) -> str:
-        """Queue a run; it starts as soon as fewer than `workers` run.
+        """Queue a run; it starts as soon as a worker is free, also when this program has ended by then.
 
         Args:
             settings: What `target` is called with: a mapping of JSON values, or `RunSettings`, which are checked here.
@@ -99,11 +102,9 @@ class Engine:
         chosen = dict(options or {})
         if target == TRAINING:
             chosen.setdefault("weights_to", str(self.folder / "weights" / "{run}.pt"))
-        scheduler = self._awake()
-        record = self.store.create(
-            target=target, settings=dict(settings), options=chosen, name=name, owner=self.id, run=run
-        )
-        scheduler.wake()
+        dispatcher = self._awake()
+        record = self.store.create(target=target, settings=dict(settings), options=chosen, name=name, run=run)
+        dispatcher.wake()
         return record.id
 
     def warm(self) -> None:
@@ -113,19 +114,21 @@ class Engine:
     @property
     def ready(self) -> bool:
         """Whether the workers are up."""
-        return self._scheduler is not None and self._scheduler.connection.ready
+        return self._dispatcher is not None and self._dispatcher.connection.ready
 
     @property
     def starting(self) -> str:
         """What the first run waits for while the workers start, with the seconds so far; "" if it need not wait."""
-        return self._scheduler.connection.starting if self._scheduler is not None else ""
+        return self._dispatcher.connection.starting if self._dispatcher is not None else ""
 
     @property
     def problem(self) -> str:
         """What is wrong with the cluster or the store now, in words for the page; "" if nothing is."""
-        if self._scheduler is None:
-            return ""
-        return self._scheduler.collector.trouble or self._scheduler.problem
+        return self._dispatcher.problem if self._dispatcher is not None else ""
+
+    def waits(self, record: RunRecord) -> str:
+        """What a run that is not over waits for, in words; "" if it waits for nothing, or is only about to begin."""
+        return self.problem or (self._dispatcher.waits(record) if self._dispatcher is not None else "")
 
     @property
     def notice(self) -> str:
@@ -136,20 +139,13 @@ class Engine:
         """Where a run's weights lie once it has ended."""
         return self.folder / "weights" / f"{run}.pt"
 
-    def _awake(self) -> Scheduler:
+    def _awake(self) -> Dispatcher:
         with self._lock:
             if self._closed:
                 raise RuntimeError("This engine was shut down: make a new one.")
-            if self._scheduler is None:
-                self.store.heartbeat(self.id, this_process())
-                self._scheduler = Scheduler(
-                    self.store,
-                    owner=self.id,
-                    workers=self.workers,
-                    preload=self._preload,
-                    log=self.folder / "logs" / "workers.log",
-                )
-            return self._scheduler
+            if self._dispatcher is None:
+                self._dispatcher = Dispatcher(self.store, self.folder, workers=self.workers, preload=self._preload)
+            return self._dispatcher
 
     # Holding: a desired state in the store, so that it works from every session and every app that sees the store
 
@@ -178,8 +174,8 @@ class Engine:
         if record.over or (record.desired in ("stop", "kill") and desired in ("go", "pause")):
             return record  # what has ended, or is about to, does not start again
         record = self.store.set_desired(run, desired, single_steps=single_steps, granted=granted)
-        if self._scheduler is not None:
-            self._scheduler.wake()
+        if self._dispatcher is not None:
+            self._dispatcher.wake()
         return record
 
     # Looking
@@ -187,9 +183,16 @@ class Engine:
     def _reconcile(self) -> None:
         if time.monotonic() - self._reconciled > RECONCILE:
             self._reconciled = time.monotonic()
-            reconcile(self.store)
-            if self._scheduler is None and not self._closed and orphans(self.store):
-                self._awake()  # it takes them over
+            with suppress(StoreError):  # what cannot be written now is corrected later
+                reconcile(self.store)
+            if self._dispatcher is None and not self._closed and self._has_work():
+                self._awake()
+
+    def _has_work(self) -> bool:
+        """Whether runs of workers are open, or events of theirs wait."""
+        if any((self.folder / WAITING).glob("*.jsonl")):
+            return True
+        return any(map(of_workers, self.store.runs(states=OPEN)))
 
     def run(self, run: str) -> RunRecord:
         """The run as it truly is now."""
@@ -204,10 +207,15 @@ class Engine:
             return False
         return True
 
-    def runs(self, *, deleted: bool = False, states: tuple[State, ...] = ()) -> list[RunRecord]:
-        """Runs as they truly are now, newest first."""
+    def runs(self, *, deleted: bool = False, states: tuple[State, ...] = (), most: int = -1) -> list[RunRecord]:
+        """Runs as they truly are now, the newest first, at most `most` (−1: all)."""
         self._reconcile()
-        return self.store.runs(deleted=deleted, states=states)
+        return self.store.runs(deleted=deleted, states=states, most=most)
+
+    def states(self, states: tuple[State, ...]) -> dict[str, State]:
+        """The true state of each run that is in one of these, by id, oldest first."""
+        self._reconcile()
+        return self.store.states(states)
 
     def look(self, run: str) -> RunView:
         """Record, arrays and texts of a run at most 0.2 s old; shared by all who look."""
@@ -221,16 +229,24 @@ class Engine:
             time.sleep(0.02)
         return record
 
-    def shutdown(self, grace: float = 2.0) -> None:
-        """Stop what runs, end the workers; runs that do not stop in `grace` seconds are lost, those that wait go on
-        waiting for the next engine of this store."""
+    def end_workers(self) -> bool:
+        """End the local cluster at once, and with it what runs there; what waits, waits on. Whether there was one."""
+        if local.find(self.folder) is None:
+            return False
+        for record in self.store.runs(states=ACTIVE):
+            if not record.owner and record.attempt and not worker_of(self.store, record.id)["cluster"]:
+                self.store.change_state(record.id, "stopped", ENDED_BY_HAND, only=ACTIVE)
+        return local.stop(self.folder)
+
+    def shutdown(self) -> None:
+        """Let go of all; runs go on, and those that wait go on waiting."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         atexit.unregister(self.shutdown)
-        if self._scheduler is not None:
-            self._scheduler.close(grace)
+        if self._dispatcher is not None:
+            self._dispatcher.close()
         self.store.close()
 
 

@@ -1,7 +1,7 @@
-"""Which process is meant by an owner or a host, and whether it still lives.
+"""Identity of a run's owner or host process, and whether it still lives.
 
 A process id alone is not enough: ids are used again. The pair of id and starting mark is unique on one machine
-between two boots.
+between two boots. Linux tells both in files; elsewhere psutil does, which comes with `dpviz[train]` and `dpviz[app]`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+from dpviz._extras import extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,11 @@ def _text(path: str) -> str:
 @cache
 def this_machine() -> str:
     """Host name / boot / process namespace: process ids can be compared only where all three agree."""
-    boot = _text("/proc/sys/kernel/random/boot_id") or f"{psutil.boot_time():.0f}"
+    boot = _text("/proc/sys/kernel/random/boot_id")
+    if not boot:
+        with extra("train"):
+            import psutil
+        boot = f"{psutil.boot_time():.0f}"
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -65,6 +69,10 @@ def start_mark(pid: int) -> str | None:
         # Ticks, because a wall-clock time shifts when the clock is set.
         fields = stat.rpartition(")")[2].split()
         return None if fields[0] in "ZX" else fields[19]
+    if Path("/proc/self/stat").exists():
+        return None
+    with extra("train"):
+        import psutil
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"

@@ -1,4 +1,4 @@
-"""A training of one's own as a run: whoever opens the app on the same folder sees it live, and may pause or stop it.
+"""A user's own training as a run: whoever opens the app on the same folder sees it live, and may pause or stop it.
 
 for step in recorded(PrivateTraining(network, (x, y), optimiser, epochs=10, target_epsilon=3.0), name="Mine"):
     ...
@@ -23,7 +23,7 @@ from dpviz.runs.store.store import open_store
 from dpviz.runs.words import words
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
 from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
-from dpviz.training.events import DECLARED, UNPROTECTED
+from dpviz.training.covered import UNDECLARED, UNPROTECTED
 from dpviz.training.summary import closing, opening
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | 
     "failed" where a step fails, which is raised here too. While it is paused on a page the loop waits.
 
     Args:
-        training: Before its first step.
+        training: Before its first step, or its first one after `load_state_dict`: steps before are told of as charged.
         name: For people; "Run 7" and the like if empty.
         folder: The app's, DPVIZ_HOME or the usual one if None.
 
@@ -55,7 +55,7 @@ def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | 
         StoreError: if the folder cannot be written, also later, within the loop: no step is taken then that the store
             does not know of.
     """
-    if training.done:
+    if training.done != training.loaded:
         raise ValueError(f"Expected a training before its first step, found {training.done} steps taken.")
     return _steps(_Record(training, name, Path(folder) if folder else home()), training)
 
@@ -86,10 +86,8 @@ class _Record:
         process, owner = this_process(), uuid.uuid4().hex
         self._store.heartbeat(owner, process)
         settings = training.settings
-        self._run = self._store.create(
-            target=TARGET, settings=settings.to_json(), options={}, name=name, owner=owner
-        ).id
-        self._store.claim(owner, process, limit=2**31)
+        self._run = self._store.create(target=TARGET, settings=settings.to_json(), options={}, name=name).id
+        self._store.begin(self._run, owner)
         execution, begun, described = uuid.uuid4().hex, time.time(), process.to_json()
 
         def send(rows: list[EventRow]) -> None:
@@ -106,7 +104,7 @@ class _Record:
         self._through, self._ahead, self._cost = 0, 1, 0.0  # charged up to this step; by so many steps; in seconds
         self._ended = False
         self._start()
-        training.before_step = self.charge
+        training.charge_ahead(self.charge)
 
     def _asked(self) -> tuple[str, int]:
         record = self._store.run(self._run)
@@ -132,8 +130,9 @@ class _Record:
             model="of somebody's own program",
             noise_source=training.noise_source,
             fallback_layers=[],
-            unprotected=f"{UNPROTECTED} {DECLARED}",
+            unprotected=f"{UNPROTECTED} {UNDECLARED}",
         )
+        self._catch_up(training.done)
 
     def charge(self) -> None:
         """The store has the cost of the coming step when this returns, whoever asked for that step.

@@ -1,5 +1,5 @@
 """The words of `words.toml`: what goes wrong with runs, and the way out."""
 
-from dpviz.training.words import Words
+from dpviz.training.words import Sentences
 
-words = Words("dpviz.runs")
+words = Sentences("dpviz.runs")

@@ -1,26 +1,30 @@
-"""What runs in a worker: the target is called, its events are sent in batches, its control asks the scheduler."""
+"""The Dask task of a run: calls the target, writes its events where an app finds them, and asks what its user wants."""
 
 from __future__ import annotations
 
-import importlib
-import json
+import os
 import threading
 import time
 import traceback
 import uuid
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
+from dpviz.runs.cluster.launch import LOCAL_VARIABLE
 from dpviz.runs.cluster.memory import give_back
 from dpviz.runs.exchange.checksums import KEY, checksum
 from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow, StoreError
+from dpviz.runs.waiting import EventFile, Place
 from dpviz.runs.words import words
+from dpviz.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from dpviz.training.loop import Order
 
 TRAINING = "dpviz.runs.work:train"
 
@@ -29,12 +33,14 @@ TRAINING = "dpviz.runs.work:train"
 FLUSH_INTERVAL = 0.1
 POLL_INTERVAL = 0.2
 PAUSED_POLL_INTERVAL = 0.1
-# Seconds: between two tries to record, for how long a program tries before its training stops, and a worker, which
-# waits as a run does that is held; after how long without an answer a worker sends its charge again.
+# Seconds: between two tries to record, for how long a program tries before its training stops, and a worker, whose
+# disk may be full for a while.
 RETRY = 0.2
 PATIENCE = 5.0
 WORKER_PATIENCE = 600.0
-ANSWER_LIMIT = 10.0
+
+# Seconds without the store's file after which nobody wants its runs: while a damaged one is set aside there is none.
+STORE_GONE = 5.0
 
 Event = dict[str, Any]
 Send = Callable[[list[EventRow]], None]
@@ -43,8 +49,8 @@ Send = Callable[[list[EventRow]], None]
 def train(settings: Event, emit: Callable[[Event], None], control: AskedControl, **options: Any) -> None:
     """The target of real runs: `dpviz.training.loop.run`, imported here because only workers load torch."""
     with extra("train"):
-        loop = importlib.import_module("dpviz.training.loop")
-    loop.run(loop.RunSettings.from_json(settings), emit, control, **options)
+        from dpviz.training.loop import run
+    run(RunSettings.from_json(settings), emit, control, **options)
 
 
 class NotRecorded(StoreError):
@@ -57,19 +63,16 @@ class Sender:
     What cannot be passed on is tried again, in its order: no event is left out. After `patience` seconds the run ends.
 
     Args:
-        send: Passes events on, in order.
-        confirm: Returns once the store has this charge; where `send` itself returns no earlier there is nothing to do.
+        send: Passes events on, in order; when it returns they are on a disk.
         patience: Seconds.
 
     Attributes:
         rows: Every event so far.
     """
 
-    def __init__(
-        self, send: Send, *, confirm: Callable[[EventRow], None] = lambda charge: None, patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, send: Send, *, patience: float = PATIENCE) -> None:
         self.rows: list[EventRow] = []
-        self._send, self._confirm, self._patience = send, confirm, patience
+        self._send, self._patience = send, patience
         self._sent = 0
         self._checksum = ""
         self._failing: tuple[float, Exception] | None = None  # since when nothing can be passed on, and why
@@ -93,13 +96,13 @@ class Sender:
         data.setdefault("step", self.rows[-1].step if self.rows else 0)
         data.setdefault("time", time.monotonic() - self._begun)
         kind, seq = str(data["kind"]), len(self.rows)
-        self._checksum = checksum(self._checksum, seq, json.loads(jsontext.write(data)))
+        self._checksum = checksum(self._checksum, seq, jsontext.strict(data))
         text = jsontext.write(data | {KEY: self._checksum})
         with self._lock:
             self.rows.append(EventRow(seq, kind, int(data["step"]), float(data["time"]), text))
         self._news.set()
         if kind == CHARGED_KIND:
-            self.insist(self.rows[-1])
+            self.insist()
 
     @property
     def ended(self) -> bool:
@@ -129,8 +132,8 @@ class Sender:
             self._sent += len(fresh)
             self._failing = None
 
-    def insist(self, charge: EventRow | None = None) -> None:
-        """Pass on what has come, and see this charge confirmed, however often it takes.
+    def insist(self) -> None:
+        """Pass on what has come, however often it takes.
 
         Raises:
             NotRecorded: if it does not succeed within `patience`.
@@ -138,8 +141,7 @@ class Sender:
         begun = time.monotonic()
         while True:
             try:
-                self.flush()
-                return self._confirm(charge) if charge is not None else None
+                return self.flush()
             except Exception as error:
                 self._refuse(min(begun, self._failing[0]) if self._failing else begun, error)
             time.sleep(RETRY)
@@ -190,7 +192,7 @@ class AskedControl:
             self._emit({"kind": CONTROL_KIND, "state": "paused" if paused else "running"})
             self._flush()
 
-    def poll(self) -> str:
+    def poll(self) -> Order:
         """What to do next; a paused caller is held for a moment, so that its waiting loop does not spin."""
         if time.monotonic() - self._asked >= (PAUSED_POLL_INTERVAL if self._paused else POLL_INTERVAL):
             self._asked = time.monotonic()
@@ -207,7 +209,8 @@ class AskedControl:
         if self._desired == "go":
             self._used = self._granted
             self._say(paused=False)
-        return self._desired
+            return "go"
+        return "stop"
 
 
 def _resolve(target: str) -> Any:
@@ -234,7 +237,8 @@ def call(target: str, settings: Event, options: Event, sender: Sender, control: 
 def desired_state(client: Any, run: str) -> Any:
     """The Dask variable that the run's worker asks a few times a second.
 
-    It holds what the user wants ("go", "pause", "stop"), how many single steps were granted, which charge is recorded.
+    It holds what the user wants ("go", "pause", "stop") and how many single steps were granted. The scheduler keeps it
+    also while no app is there.
     """
     from distributed import Variable
 
@@ -242,50 +246,69 @@ def desired_state(client: Any, run: str) -> Any:
     return make(f"dpviz-desired-{run}", client=client)
 
 
-def charge_name(execution: str, charge: EventRow) -> str:
-    """What a worker is told once this charge of it is in the store."""
-    return f"{execution}:{charge.seq}"
+def begun_executions(client: Any, run: str) -> Any:
+    """The Dask variable with the names of a run's executions that have begun, oldest first.
 
-
-def work(run: str, topic: str, target: str, settings: Event, options: Event) -> bytes:
-    """The Dask task of one run.
-
-    Returns:
-        All rows as compressed JSON, to fill gaps from.
+    Each adds its own before it does anything: what it then charges is missed where its events cannot be read.
     """
+    from distributed import Variable
+
+    make: Any = Variable
+    return make(f"dpviz-begun-{run}", client=client)
+
+
+class Wanted:
+    """Whether anybody still wants this execution of a run.
+
+    Args:
+        worker: Dask's.
+        key: Of the task.
+        place: Where its events wait.
+    """
+
+    def __init__(self, worker: Any, key: str, place: Place) -> None:
+        self._worker, self._key, self._place = worker, key, place
+        self._watched, self._seen = place.beside, time.monotonic()
+
+    def why_not(self) -> str:
+        """Why nobody does, in words; "" as long as somebody does."""
+        task, now = self._worker.state.tasks.get(self._key), time.monotonic()
+        if task is None or task.state not in ("executing", "long-running") or self._worker.status.name != "running":
+            return words("work", "given_up")
+        if self._place.beside:
+            self._seen = now
+        gone = self._watched and now - self._seen > STORE_GONE
+        return words("work", "no_store", place=self._place.store) if gone else ""
+
+
+def work(run: str, key: str, place: Place, target: str, settings: Event, options: Event) -> None:
+    """The Dask task of one run, whose events wait in a file."""
     from distributed import get_client, get_worker
 
     worker = get_worker()
-    execution = uuid.uuid4().hex
-    begun = time.time()
-    described = {**this_process().to_json(), "address": worker.address}
-    head = {"run": run, "execution": execution, "worker": described, "begun": begun}
+    cluster = "" if LOCAL_VARIABLE in os.environ else worker.scheduler.address
+    described = {**this_process().to_json(), "address": worker.address, "cluster": cluster}
+    client, execution = get_client(), uuid.uuid4().hex
+    begun = begun_executions(client, run)
+    earlier = list(begun.get(timeout=10))
+    begun.set([*earlier, execution])
+    head = {"run": run, "execution": execution, "worker": described, "begun": time.time(), "earlier": earlier}
+    file = EventFile(place, head)
+    desired, wanted = desired_state(client, run), Wanted(worker, key, place)
 
-    def send(rows: list[EventRow]) -> None:
-        worker.log_event(topic, jsontext.write({**head, "rows": rows}))
-
-    # An empty batch first: it says that this execution began, and where.
-    send([])
-    desired_states = desired_state(get_client(), run)
+    sender = Sender(file.append, patience=WORKER_PATIENCE)
 
     def ask() -> tuple[str, int]:
-        desired, granted, _ = desired_states.get(timeout=10)
-        return str(desired), int(granted)
+        if why := wanted.why_not():
+            sender.emit({"kind": "note", "text": why})
+            return "stop", 0
+        state, granted = desired.get(timeout=10)
+        return str(state), int(granted)
 
-    def confirm(charge: EventRow) -> None:
-        end = time.monotonic() + ANSWER_LIMIT
-        while desired_states.get(timeout=10)[2] != charge_name(execution, charge):
-            if time.monotonic() > end:
-                send([charge])
-                raise TimeoutError("The app that records this run does not answer.")
-            time.sleep(0.02)
-
-    sender = Sender(send, confirm=confirm, patience=WORKER_PATIENCE)
     try:
         call(target, settings, options, sender, AskedControl(ask, sender.emit, sender.flush))
     finally:
         sender.close()
-    history = zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)
+        file.close()
     sender.rows.clear()
     give_back()
-    return history

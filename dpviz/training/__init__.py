@@ -5,7 +5,6 @@ Not before it is asked to train: pages read its values. `PrivateTraining` trains
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,5 +15,7 @@ __all__ = ["PrivateTraining"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module("dpviz.training.private"), name)
+        from dpviz.training import private
+
+        return getattr(private, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

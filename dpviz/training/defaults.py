@@ -8,8 +8,9 @@ import math
 from typing import Any
 
 from dpviz import _validate
+from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.solve import no_noise_needed, solve
+from dpviz.accounting.solve import solve
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.place import data_of, find, is_own

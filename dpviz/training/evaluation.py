@@ -1,4 +1,4 @@
-"""What a network gets right: on test data, on a part of the training data, and in a private count."""
+"""Evaluation of a network: loss and accuracy on test and training data, private counts, and when they are taken."""
 
 from typing import Any
 
@@ -73,23 +73,28 @@ def correct_predictions(network: nn.Module, x: Tensor, y: Tensor) -> int:
 
 
 class Posterior:
-    """Predictions on the test data, averaged over posterior samples of the parameters."""
+    """Predictions on the test data, averaged over posterior samples of the parameters.
+
+    Attributes:
+        samples: How many.
+        total: Σ of their predicted probabilities, double precision (n, classes); None without a sample.
+    """
 
     def __init__(self) -> None:
         self.samples = 0
-        self._total: Tensor | None = None
+        self.total: Tensor | None = None
 
     def add(self, logits: Tensor) -> None:
         """One sample's outputs (n, classes)."""
         probabilities = logits.double().softmax(1)
-        self._total = probabilities if self._total is None else self._total + probabilities
+        self.total = probabilities if self.total is None else self.total + probabilities
         self.samples += 1
 
     def accuracy(self, y: Tensor) -> float | None:
         """Share of right predictions of the average; None without a sample."""
-        if self._total is None:
+        if self.total is None:
             return None
-        return float((self._total.argmax(1) == y).double().mean())
+        return float((self.total.argmax(1) == y).double().mean())
 
 
 def finite(value: float | None) -> float | None:

@@ -28,8 +28,12 @@
 "charged"     "through": a step, "mechanisms": all that will have been charged by then, counts included. What they cover
               may be released once `emit` returns: parameters that are handed to a program or written to a file. A run
               that comes to no end of its own has cost as much.
+"continued"   After "started", of a run that goes on from a checkpoint: "mechanisms": what it was charged for the steps
+              that it keeps, those up to "step"; "text". What was charged for steps that it takes again is one of the
+              "origins" in the "settings" of "started".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.
+"notice"      "text": something to know that was measured on the training data, not covered by ε.
 "progress"    Before "started", how far the computing of fixed features is: "text", "done", "total" and "left" (seconds,
               None before there is a pace).
 "done"        The summary, with "text" in words.
@@ -37,7 +41,8 @@
 "failed"      Likewise, of everything up to there.
 
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
-"not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
+"not finite", "memory", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order),
+"epsilon"
 (how each accountant reads what was charged, as if its end had been planned; with the tight one where there are few
 different mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of the
 Bayesian bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what that ε is and why, "test_accuracy",
@@ -46,68 +51,11 @@ Bayesian bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what th
 The events hold every mechanism that was charged: `dpviz.runs.exchange.recheck` finds every recorded ε again.
 """
 
-import tomllib
-from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
-from dpviz.accounting.methods import PROVERS
+from dpviz.training.covered import COVERED
 
 Event = dict[str, Any]
 
-_TABLES = tomllib.loads((resources.files("dpviz.training") / "events.toml").read_text(encoding="utf-8"))
-_COVERED: Mapping[str, list[str]] = {kind: names.split() for kind, names in _TABLES["covered"].items()}
-_PROVEN = {f"epsilon.{name}" for name in PROVERS}
-
-KINDS = tuple(kind for kind in _COVERED if kind not in ("control", "imported"))
-
-NOT_COVERED = "not covered by ε"
-UNPROTECTED: str = _TABLES["words"]["unprotected"]
-DECLARED: str = _TABLES["words"]["declared"]
-PUBLIC_SIZE: str = _TABLES["words"]["public_size"]
-PUBLIC_PERSONS: str = _TABLES["words"]["public_persons"]
-
-
-def covered(kind: str, name: str) -> bool:
-    """Whether the number `name` of an event of this kind is covered by ε; "epsilon.bayesian" is a reading's name."""
-    names = _COVERED.get(kind, ())
-    return name in ("kind", "step") or name in names or (name in _PROVEN and "epsilon.*" in names)
-
-
-def heading(kind: str, name: str) -> str:
-    """The name of a number in tables and files, with its mark.
-
-    >>> heading("step", "loss"), heading("step", "epsilon.renyi")
-    ('loss [not covered by ε]', 'epsilon.renyi')
-    """
-    return name if covered(kind, name) else f"{name} [{NOT_COVERED}]"
-
-
-def titled(title: str, labels: Mapping[tuple[str, str], str]) -> str:
-    """The title of a chart with its mark. `labels`: (kind, name) of what is drawn → what the chart calls it.
-
-    >>> titled("mean loss", {("step", "loss"): "batch", ("evaluation", "test_loss"): "test"})
-    'mean loss (batch: not covered by ε)'
-    """
-    measured = [label for number, label in labels.items() if not covered(*number)]
-    if len(measured) == len(labels):
-        return f"{title}, {NOT_COVERED}" if measured else title
-    return f"{title} ({', '.join(measured)}: {NOT_COVERED})" if measured else title
-
-
-def not_covered(event: Mapping[str, Any]) -> list[str]:
-    """Names of what one event holds that is not covered by ε."""
-    kind, names = str(event["kind"]), list(event)
-    if isinstance(event.get("epsilon"), Mapping):
-        names.remove("epsilon")
-        names += [f"epsilon.{reading}" for reading in event["epsilon"]]
-    return [name for name in names if not covered(kind, name)]
-
-
-def covered_part(event: Mapping[str, Any]) -> Event:
-    """One event without what is not covered by ε."""
-    kind = str(event.get("kind", ""))
-    part = {name: value for name, value in event.items() if covered(kind, name)}
-    if isinstance(readings := event.get("epsilon"), Mapping):
-        part["epsilon"] = {name: value for name, value in readings.items() if covered(kind, f"epsilon.{name}")}
-    return part
+# Of training; runs have others, of how they were held and imported.
+KINDS = tuple(kind for kind in COVERED if kind not in ("control", "imported"))

@@ -1,4 +1,4 @@
-"""Files that nobody ever reads half of."""
+"""Atomic writes: files that appear whole or not at all."""
 
 import os
 import tempfile

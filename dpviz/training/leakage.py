@@ -106,7 +106,7 @@ def _measured(network: nn.Module, data: TrainingData, words: str) -> Leakage:
     return Leakage(
         train_distances=train.distances, test_distances=test.distances,
         train_losses=train.losses, test_losses=test.losses,
-        examples=train.losses.size, left_out=train.not_finite + test.not_finite,
+        examples=train.losses.size, excluded_pairs=train.not_finite + test.not_finite,
         train_accuracy=train.accuracy, test_accuracy=test.accuracy, description=words,
     )  # fmt: skip
 

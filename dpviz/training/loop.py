@@ -1,4 +1,4 @@
-"""One loop for all methods: trains, accounts step by step, and tells about it in events (see `events`).
+"""The training loop of all methods: trains, accounts step by step, and reports in events (see `events`).
 
 >>> summary = run(RunSettings(steps=20), print, FreeRun())
 """
@@ -9,9 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import torch
+
 from dpviz.accounting.claims import Claim
 from dpviz.training.accounts.claims import RELEASED_NOTHING
 from dpviz.training.accounts.live import check_run
+from dpviz.training.checkpoint import Checkpoints, can_be_saved, restore, save
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.events import Event
 from dpviz.training.networks.by_name import preparation, prepared, suits
@@ -50,6 +53,7 @@ def run(
     *,
     slow: float = 0.0,
     weights_to: str | Path | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> dict[str, Any]:
     """Train as `settings` say and tell about it.
 
@@ -59,13 +63,14 @@ def run(
         control: How the run is held.
         slow: Seconds to wait after each step (slow motion); each step is then an event of its own.
         weights_to: Where the parameters are saved at the end, for `start_from` and for attacks; None for nowhere.
+        checkpoints: Where the run goes on from, if it was interrupted, and what it leaves on its way; None for neither.
 
     Returns:
         The summary, which the last event also holds (see `events`).
 
     Raises:
-        ValueError: for settings that cannot work; nothing was emitted then (but of features that were computed before
-            `start_from` turned out to be another model's).
+        ValueError: for settings that cannot work, or a checkpoint that is not this run's; nothing was emitted then (but
+            of features that were computed before `start_from` turned out to be another model's).
         DataUnavailable: if the data is not here; nothing was emitted then.
         Exception: whatever went wrong later, after an event "failed" told so.
     """
@@ -79,17 +84,42 @@ def run(
         data = _prepared(settings, data, emit, control)
     except Ended:
         return _stopped_ahead(settings, examples, emit)
-    session = Session(settings, data, emit, weights_to=weights_to)
+    session = _session(settings, data, emit, weights_to, checkpoints)
     session.start()
-    pace = _Pace(control, slow)
+    pace, keeper = _Pace(control, slow), _Keeper(checkpoints, settings)
     try:
         while True:
             session.advance(watch=pace.wait(session))
+            keeper.stepped(session)
     except Ended as ended:
         return session.finish(ended)
     except Exception as error:
-        session.finish(Ended("error", kind=type(error).__name__, error=error))
+        session.finish(_failure(error))
         raise
+
+
+def _session(
+    settings: RunSettings,
+    data: TrainingData,
+    emit: Callable[[Event], None],
+    weights_to: str | Path | None,
+    checkpoints: Checkpoints | None,
+) -> Session:
+    if checkpoints is None or checkpoints.latest is None:
+        return Session(settings, data, emit, weights_to=weights_to)
+    saved, run, charged = checkpoints.latest, checkpoints.run, checkpoints.charged
+    return restore(saved, settings, data, emit, run=run, weights_to=weights_to, charged=charged)
+
+
+def _failure(error: Exception) -> Ended:
+    if isinstance(error, torch.OutOfMemoryError):  # the rest of its text is about PyTorch's own allocator
+        reason = str(error).split(". ")[0].rstrip(".")
+        return Ended(
+            "memory",
+            f"A step of this run needs more memory than there is: {reason}. Take a smaller batch, fewer views or a "
+            "smaller model, or train on the CPU.",
+        )
+    return Ended("error", f"{type(error).__name__}: {error}")
 
 
 def _prepared(
@@ -115,7 +145,7 @@ def _prepared(
         while (order := control.poll()) == "pause":
             time.sleep(POLL_EVERY)
         if order == "stop":
-            raise Ended("stopped", step=0)
+            raise Ended("stopped", "Stopped after step 0.")
 
     with listening(tell):
         return prepared(settings.model, data)
@@ -129,6 +159,25 @@ def _stopped_ahead(settings: RunSettings, examples: int, emit: Callable[[Event],
         summary["claim"] = Claim.nothing(RELEASED_NOTHING, settings.delta).to_json()
     emit({"kind": "stopped", "step": 0, "time": 0.0, **summary})
     return summary
+
+
+class _Keeper:
+    """Saves a checkpoint as often as agreed."""
+
+    def __init__(self, checkpoints: Checkpoints | None, settings: RunSettings) -> None:
+        self._checkpoints = checkpoints if can_be_saved(settings) else None
+        self._saved = time.monotonic()
+
+    def stepped(self, session: Session) -> None:
+        """After each step.
+
+        Raises:
+            Ended: where a loss shows only now that the run is over.
+        """
+        checkpoints = self._checkpoints
+        if checkpoints is not None and time.monotonic() - self._saved >= checkpoints.every:
+            checkpoints.keep(save(session, run=checkpoints.run))
+            self._saved = time.monotonic()
 
 
 class _Pace:
@@ -153,7 +202,7 @@ class _Pace:
             self._asked = time.monotonic()
             order = self._last = self._control.poll()
             if order == "stop":
-                raise Ended("stopped", step=session.step)
+                raise Ended("stopped", f"Stopped after step {session.step}.")
             if order == "step" or (order == "go" and time.monotonic() >= self._due):
                 break
             session.flush()

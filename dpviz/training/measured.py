@@ -26,7 +26,6 @@ from dpviz.training.engine.per_example import CHUNK_SIZE, GradientRecord, PerExa
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
-from dpviz.training.words import words
 
 DIGITS = DATA_SETS["mnist-10k"]
 BATCH_SIZE = 64
@@ -104,9 +103,12 @@ def _measured(training: Training, examples: int) -> GradientSample:
     norms = torch.cat([record.norms.double() for record in records]).numpy()
     distances = torch.cat([record.neighbours_apart() for record in records]).numpy()
     model, step, seed = training
-    small = {"title": SMALL[model].title, "parameters": DIGITS.parameters[model], "step": step, "seed": seed}
-    plain = {"batch": BATCH_SIZE, "rate": LEARNING_RATE, "digits": DIGITS.examples}
-    description = words("notes", "measured", examples=examples, pairs=examples // 2, **small, **plain)
+    description = (
+        f"Gradients of {SMALL[model].title} ({DIGITS.parameters[model]:,} parameters) on handwritten digits after "
+        f"{step:,} plain training steps (SGD, batch {BATCH_SIZE}, step size {LEARNING_RATE:g}, seed {seed}): "
+        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, included subset, in {examples // 2:,} "
+        "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
+    )
     pairs = pairs_from_distances(norms[::2], norms[1::2], distances)
     sample = GradientSample(norms=norms, description=description, independent=True, pairs=pairs)
     sample.norms.setflags(write=False)  # shared by every caller with the same arguments

@@ -1,4 +1,4 @@
-"""What settings plan, step by step, before anything is trained; free of torch, so that pages can ask.
+"""Planned mechanisms of a run's settings, step by step, before any training; free of torch, so that pages can ask.
 
 >>> from dpviz.training.settings import RunSettings
 >>> planned_events(RunSettings(steps=3, noise_multiplier=2.0, batch_size=1000), 10_000)

@@ -9,7 +9,7 @@ from torch import Tensor
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.accounting.langevin.step_sizes import langevin_step_size
+from dpviz.accounting.langevin.published_bounds import langevin_step_size
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.per_example import Clipped, PerExample
 from dpviz.training.methods import METHODS
@@ -110,6 +110,7 @@ def _langevin(
     asked = RunSettings(
         data="adult", method="dp_sgld", learning_rate=first_step, step_exponent=exponent, max_grad_norm=clip,
         batch_size=settings["batch_size"], steps=steps, prior_std=settings["prior_std"],
+        langevin_noise="algorithm1",  # as the paper prints it, whose figure this repeats
     )  # fmt: skip
     noise = torch.Generator().manual_seed(seed)
     engine = cast(PerExample, LogisticEngine(theta))

@@ -1,4 +1,4 @@
-"""DP-SGD with a network, data, loss and optimiser of one's own: an iterator of steps that says what may be claimed.
+"""DP-SGD with the user's own network, data, loss and optimiser: an iterator of steps that says what may be claimed.
 
 training = PrivateTraining(network, (x, y), torch.optim.Adam(network.parameters()), epochs=10, target_epsilon=3.0)
 for step in training:
@@ -8,36 +8,45 @@ for step in training:
 from __future__ import annotations
 
 import math
+import os
+import secrets
+import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
-from dpviz.accounting.claims import Claim
-from dpviz.mechanisms import merge_events
+from dpviz.accounting.claims import Claim, rounded_up
+from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, odometer_reading, planned_claim
-from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
-from dpviz.training.accounts.live import check_run
-from dpviz.training.accounts.origins import check_start, spent_before
+from dpviz.training.accounts.earlier import charge, charge_again, earlier
+from dpviz.training.accounts.live import Spent, check_run
+from dpviz.training.accounts.origins import check_start, lost, spent_before, with_lost
+from dpviz.training.checkpoint import Charged, can_be_saved, charged_again, packed, same_settings, unpacked
 from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
 from dpviz.training.defaults import least_noise
 from dpviz.training.engine.binding import Binding
-from dpviz.training.engine.passes import Loss
+from dpviz.training.engine.inputs import Inputs, each, tensors
+from dpviz.training.engine.passes import Loss, Output, tensor_of
 from dpviz.training.engine.per_example import PerExample, cross_entropy
+from dpviz.training.losses import per_example, refuse_labels
 from dpviz.training.methods.base import Info, State
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.models import ELSEWHERE
 from dpviz.training.plan import mechanism_at, planned_events
-from dpviz.training.randomness import randomness
+from dpviz.training.randomness import States, randomness
 from dpviz.training.samplers import SAMPLERS, Poisson, events, steps_per_epoch
 from dpviz.training.sampling import Batch, drawn_by, usual_batch
 from dpviz.training.settings import RunSettings
+from dpviz.training.unmoved import FirstGradients
+from dpviz.training.values import OWN_DATA
 from dpviz.training.words import refusal
 
 
@@ -90,18 +99,24 @@ class PrivateTraining(Iterator[Step]):
     Trainings of one program on the same data (`earlier`) add up: the claim of each includes the whole plans of those
     that took their first step before. Trainings of other programs on the same people's data are not known here.
 
-    Between two steps nothing else may change parameters, buffers or optimiser state (`binding`): the next step is
-    refused, and what was changed after the last step has no claim. The learning rate and what else is a setting of the
-    optimiser may be changed, by nothing that was measured on the training data.
+    Nothing else may change parameters, buffers or optimiser state, between two steps or within one (`binding`): a step
+    that finds them changed releases nothing, and what was changed after the last step has no claim. The learning rate
+    and what else is a setting of the optimiser may be changed between steps, by nothing that was measured on the
+    training data. Only the process that made a training takes its steps, one at a time: a copy of the process would
+    draw the same noise again.
 
     Args:
         network: In the mode it is trained in. What cannot run on one example at a time, or keeps something
             of examples, is refused; what certified clipping stands on is in `rounding`. Parameters that
             do not require gradients stay as they are.
-        data: (x, y) of tensors or arrays, a dataset with a length, or a loader of one, whose rows are trained on
-            and whose order is not used. N is taken as public.
+        data: (x, y) of tensors or arrays, ((x1, x2), y) of several inputs, a dataset with a length, or a loader of
+            one, whose rows are trained on and whose order is not used; rows may be dictionaries, whose parts the
+            network takes by name (`data.structure.TARGETS`: the target's). N is taken as public.
         optimiser: Any of PyTorch over parameters of the network; one that asks for the loss again is refused.
-        loss: From outputs (b, …) and targets to a loss for each example, (b,).
+        loss: From outputs (b, …) and targets to a loss for each example, (b,). One of PyTorch's that averages over the
+            batch is taken in its form for each example, and a warning says so.
+        output: What the loss reads of what the network returns, where that is neither a tensor nor something with
+            logits.
         epochs, steps: How long: one of both, fixed ahead.
         batch_size: Expected batch; None takes the loader's.
         target_epsilon, noise_multiplier: One of both: ε of this plan alone at `delta`, or σ.
@@ -118,25 +133,34 @@ class PrivateTraining(Iterator[Step]):
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
+        chunk_size: Most rows (each view, each row of a person) whose gradients are computed at once, in microbatches of
+            one size, a multiple of 32: bounds memory, and changes neither batch nor noise. None lets dpviz choose.
         seed: None for batches and noise from a secret seed. A number makes a demonstration that can be replayed: its
             claim then holds nothing.
         disjoint_data: Whether nobody in these data is in those of earlier trainings of this program, though they look
             the same: nothing is added then, and the claim states it as a condition.
 
-    Attributes:
+    Attributes, which cannot be set:
         settings: The plan as `RunSettings`, with σ, T, q's batch, and what earlier trainings may have spent, which is
             final once the first step was asked for.
         examples: N, of persons their number.
         done: Steps taken.
+        loaded: How many of them were taken before `load_state_dict`.
         noise_source: In words.
         device: Where the network lies.
         mechanism: What the first step is, or is one of the steps of (`samplers.steps_of`); all others are, but where
             `noise_decay` makes later epochs differ.
-        before_step: Called before each step; the step is not taken if it raises.
 
     Raises:
         ValueError: for what cannot work or cannot be followed, with the way out; nothing was drawn then.
     """
+
+    __slots__ = (
+        "__weakref__", "_before_step", "_binding", "_charged", "_classes", "_data", "_device", "_disjoint",
+        "_done", "_ended", "_examples", "_first", "_gradients", "_identity", "_loaded", "_loss", "_mark", "_mechanism",
+        "_method", "_noise_source", "_optimiser", "_persons", "_process", "_random", "_sampler", "_settings", "_state",
+        "_stepping", "_taken",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -145,6 +169,7 @@ class PrivateTraining(Iterator[Step]):
         optimiser: torch.optim.Optimizer,
         *,
         loss: Loss = cross_entropy,
+        output: Output = tensor_of,
         epochs: int | None = None,
         steps: int | None = None,
         batch_size: int | None = None,
@@ -158,6 +183,7 @@ class PrivateTraining(Iterator[Step]):
         noise_band: int = 1,
         views: int = 1,
         flips: bool = False,
+        chunk_size: int | None = None,
         seed: int | None = None,
         disjoint_data: bool = False,
     ) -> None:
@@ -165,10 +191,11 @@ class PrivateTraining(Iterator[Step]):
         _one_of(target_epsilon=target_epsilon, noise_multiplier=noise_multiplier)
         self._binding, self._optimiser = Binding(network, optimiser), optimiser
         like = self._binding.trained[0]
-        self.device = like.device
+        self._device = like.device
         self._data = IndexedExamples(data, like)
         self._persons = None if persons is None else self._data.persons(persons)
-        self.examples = len(self._data if self._persons is None else self._persons)
+        self._data.refuse_repeats(persons)
+        self._examples = len(self._data if self._persons is None else self._persons)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
             raise refusal("no_batch_size")
@@ -179,80 +206,278 @@ class PrivateTraining(Iterator[Step]):
             noise_decay=noise_decay, noise_band=noise_band,
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
+            device="cpu" if self._device.type == "cpu" else "cuda",
         )  # fmt: skip
-        check_run(plan, self.examples)
+        check_run(plan, self._examples)
         if epochs is not None:
-            steps = epochs * steps_per_epoch(self.examples, batch)
+            steps = epochs * steps_per_epoch(self._examples, batch)
         plan = plan.with_(steps=steps)
-        check_run(plan, self.examples)
+        check_run(plan, self._examples)
         if target_epsilon is not None:
-            noise_multiplier = least_noise(plan, self.examples, target_epsilon)
-        self.settings = plan.with_(noise_multiplier=noise_multiplier)
-        check_run(self.settings, self.examples)
+            noise_multiplier = least_noise(plan, self._examples, target_epsilon)
+        self._settings = plan.with_(noise_multiplier=noise_multiplier)
+        check_run(self._settings, self._examples)
         self._first = self._data.at(range(1))
-        random = randomness(plan.seed, secure=seed is None, device=self.device)
-        self._sampler, self.noise_source = SAMPLERS[sampler](random.batches, self.examples), random.description
-        shape = self._first[0].shape[1:]
-        image_views = None if views == 1 else Views(views, random.views, shape, flips=flips)
-        engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
-        engine.check(*self._first)
-        self._method = _OwnOptimiser(engine, self.settings, examples=self.examples, noise=random.noise)
+        random = randomness(plan.seed, secure=seed is None, device=self._device)
+        self._sampler, self._noise_source = SAMPLERS[sampler](random.batches, self._examples), random.description
+        self._random = random
+        image_views = None if views == 1 else self._views(views, random.views, flips)
+        self._loss, notice = per_example(loss)
+        if notice:
+            warnings.warn(notice, stacklevel=2)
+        engine = PerExample(
+            network, self._loss, chunk_size=chunk_size, views=image_views,
+            usual_batch=usual_batch(batch, self._examples), output=output,
+        )  # fmt: skip
+        outputs = engine.check(*self._first)
+        self._classes = outputs.shape[1] if outputs.ndim > 1 else 1
+        if (targets := self._data.targets) is not None:
+            refuse_labels(self._loss, targets, self._classes)
+        self._method = _OwnOptimiser(engine, self._settings, examples=self._examples, noise=random.noise)
         self._method.binding = self._binding
         self._state = self._method.init(like.detach().new_zeros(0))
-        self.mechanism = mechanism_at(self.settings, 1, self.examples)
+        self._mechanism = mechanism_at(self._settings, 1, self._examples)
         self._identity, self._disjoint = self._data.identity(), disjoint_data
-        self.settings = self.settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
-        check_start(self.settings)
+        self._settings = self._settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
+        check_start(self._settings)
         self._charged = False
-        if delta * self.examples >= 1.0:
-            warnings.warn(large_delta(delta, self.examples), stacklevel=2)
-        self.done = 0
-        self.before_step: Callable[[], None] = lambda: None
+        if delta * self._examples >= 1.0:
+            warnings.warn(large_delta(delta, self._examples), stacklevel=2)
+        self._done = self._taken = self._loaded = 0
+        self._gradients = FirstGradients(max_grad_norm)
+        self._ended = False
+        self._before_step: Callable[[], None] | None = None
+        self._process, self._stepping = os.getpid(), threading.Lock()
+        self._mark = secrets.token_hex(16)  # the same of all states of this training
 
     def __iter__(self) -> Self:
         return self
 
     def __len__(self) -> int:
         """Steps of the plan."""
-        return self.settings.steps
+        return self._settings.steps
 
     def __next__(self) -> Step:
-        if self.done >= self.settings.steps:
+        with self._alone():
+            return self._next()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise refusal("other process")
+        if not self._stepping.acquire(blocking=False):
+            raise refusal("step under way")
+        try:
+            yield
+        finally:
+            self._stepping.release()
+
+    def _next(self) -> Step:
+        if self._done >= self._settings.steps:
             raise StopIteration
-        self._binding.refuse_changes(self.done)
-        self.before_step()
+        if self._ended:
+            raise refusal("failed step", step=self._done)
+        self._binding.begin(self._taken)
+        if self._before_step is not None:
+            self._before_step()
         self.charge_plan()
-        self.done += 1  # charged before anything is drawn, whatever comes of it
-        facts = drawn_by(type(self._sampler), self.examples, self.settings.batch_size)
-        chosen = self._sampler.draw(self.settings.batch_size)
+        self._done += 1  # charged before anything is drawn, whatever comes of it
+        # Noise that takes back parts of earlier noise cannot do without a step's.
+        self._ended = self._settings.noise_decay > 0.0 or self._settings.noise_band > 1
+        facts = drawn_by(type(self._sampler), self._examples, self._settings.batch_size)
+        chosen = self._sampler.draw(self._settings.batch_size)
         x, y, real = self._rows(chosen)
         self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *facts, real))
+        self._taken, self._ended = self._done, False
         if not chosen.size or info.norms is None:
-            return Step(self.done, 0, math.nan, math.nan, self)
-        clipped = (info.norms > self.settings.max_grad_norm).double().mean()
-        return Step(self.done, chosen.size, float(info.losses.mean()), float(clipped), self)
+            return Step(self._done, 0, math.nan, math.nan, self)
+        if notice := self._gradients.seen(self._taken, info.norms):
+            warnings.warn(notice, stacklevel=4)
+        clipped = (info.norms > self._settings.max_grad_norm).double().mean()
+        return Step(self._done, chosen.size, float(info.losses.mean()), float(clipped), self)
 
-    def _rows(self, chosen: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    def _views(self, views: int, random: np.random.Generator, flips: bool) -> Views:
+        if not isinstance(self._first[0], torch.Tensor):
+            raise refusal("views_of_inputs")
+        return Views(views, random, self._first[0].shape[1:], flips=flips)
+
+    def _rows(self, chosen: npt.NDArray[np.int64]) -> tuple[Inputs, torch.Tensor, torch.Tensor | None]:
         """Inputs and targets of the drawn examples, (b, …); of persons (b, K, …), and which places hold a row."""
         if not chosen.size:
-            x, y = (part[:0] for part in self._first)
-            return x, y, None
+            x, y = self._first
+            return each(lambda part: part[:0], x), y[:0], None
         if self._persons is None:
-            return *self._data.at(chosen.tolist()), None
+            return *self._read(chosen), None
         places, real = self._persons.places[chosen], self._persons.real[chosen]
-        x, y = (part.view(*places.shape, *part.shape[1:]) for part in self._data.at(places.flatten().tolist()))
-        return x, y, real.to(self.device)
+        x, y = self._read(places.flatten().numpy())
+
+        def by_person(part: torch.Tensor) -> torch.Tensor:
+            return part.view(*places.shape, *part.shape[1:])
+
+        return each(by_person, x), by_person(y), real.to(self._device)
+
+    def _read(self, positions: npt.NDArray[np.int64]) -> tuple[Inputs, torch.Tensor]:
+        """Inputs and targets of these rows, whose labels are looked at where they could not be before."""
+        x, y = self._data.of_step(positions)
+        if self._data.targets is None:
+            refuse_labels(self._loss, y, self._classes)
+        return x, y
 
     def charge_plan(self) -> None:
         """Adds this plan to what was spent on its data in this program, once; the first step does it by itself."""
         if not self._charged:
-            check_start(self.settings.with_(origins=earlier(self._identity, disjoint=self._disjoint)))
+            check_start(self._settings.with_(origins=earlier(self._identity, disjoint=self._disjoint)))
             self._charged = True
-            replayable = not self.settings.secure_noise
-            plan = planned_events(self.settings, self.examples)
-            unit = self.settings.unit
+            replayable = not self._settings.secure_noise
+            again = lost(self._settings)
+            plan = (*planned_events(self._settings, self._examples), *again)
+            unit = self._settings.unit
             before = charge(self._identity, plan, unit=unit, replayable=replayable, disjoint=self._disjoint)
-            self.settings = self.settings.with_(origins=before)
+            self._settings = with_lost(self._settings.with_(origins=before), again)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """All that is needed to go on after the last step, network and optimiser included, for `torch.save`.
+
+        A file with it is a release of the parameters, which the claim covers as it does every step's. It holds no
+        secret generator: who goes on draws from a new one.
+
+        Returns:
+            "checkpoint": a file of `dpviz.training.checkpoint`, uint8 (bytes,).
+
+        Raises:
+            ValueError: where anything else changed network or optimiser, or noise is correlated and secret.
+        """
+        with self._alone():
+            if not can_be_saved(self._settings):
+                raise refusal("checkpoint_of_correlated", s=self._settings)
+            self._binding.check(self._taken)
+            states, public = self._random.states(), self._random.replayable or self._sampler.public
+            saved = packed(
+                {
+                    "training": self._mark,
+                    "settings": self._settings.to_json(),
+                    "examples": self._examples,
+                    "shapes": self._shapes(),
+                    "step": self._done,
+                    "taken": self._taken,
+                    "descents": self._state.step,
+                    "earlier": list(self._state.earlier),
+                    "states": None if states is None else list(states),
+                    "dealt": [torch.from_numpy(one) for one in self._sampler.dealt] if public else None,
+                    **self._binding.state_dict(),
+                }
+            )
+            return {"checkpoint": torch.frombuffer(bytearray(saved), dtype=torch.uint8)}
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor], *, taken: int | None = None) -> None:
+        """Go on after the step that `state_dict` was asked for, in a new process, or back to it in this one.
+
+        Steps beyond it that were taken before cost what they cost, and are taken again: the claim covers both. If the
+        state is of an interrupted program, the data must be those that it trained on.
+
+        Args:
+            state: From `state_dict` of this training, or of one with the same plan, before this one's first step.
+            taken: The last step that the interrupted program took, of which anything may have been seen. None where
+                nobody knows: all steps of its plan count as taken. This training's own steps are known to it.
+
+        Raises:
+            ValueError: for a damaged state, or that of another plan, other data or another network.
+        """
+        with self._alone():
+            content = unpacked(state["checkpoint"].cpu().numpy().tobytes())
+            try:
+                self._load(content, taken)
+            except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
+                raise refusal("checkpoint_damaged", why=f"{type(error).__name__}: {error}") from None
+
+    def _load(self, content: dict[str, Any], taken: int | None) -> None:
+        then, step, own = RunSettings.from_json(content["settings"]), content["step"], content["training"] == self._mark
+        if self._before_step is not None:
+            raise refusal("checkpoint_of_recorded")
+        if self._done and not own:
+            raise refusal("checkpoint_of_training", step=self._done)
+        same_settings(then.with_(origins=()), self._settings.with_(origins=()))
+        for what, value in (("examples", self._examples), ("shapes", self._shapes())):
+            if content[what] != value:
+                raise refusal("checkpoint_of_data", what=what, value=value, other=content[what])
+        through = self._done if own else len(self) if taken is None else taken
+        if not own and not step <= through <= len(self):
+            raise refusal("checkpoint_taken", taken=through, step=step, steps=len(self))
+        before = Spent(events(self._mechanism, step) if step else (), step, 0)
+        charged = Charged(through, events(self._mechanism, through) if through else ())
+        _, again = charged_again(then, self._examples, step, before, charged, dealt=content["dealt"] is not None)
+        again = again if own else merge_events((*lost(then), *again))
+        self._settings = with_lost(self._settings, again)
+        if self._charged:
+            charge_again(self._identity, again, unit=self._settings.unit)
+        self.charge_plan()
+        self._binding.load_state_dict(content, content["taken"])
+        kept = tuple(part.to(self._device) for part in content["earlier"])
+        self._state = self._state._replace(step=content["descents"], earlier=kept)
+        self._done, self._taken, self._loaded = step, content["taken"], step
+        if content["states"] is not None:
+            self._random.go_on(States(*content["states"]))
+        self._sampler.dealt = [one.numpy() for one in content["dealt"] or ()]
+
+    def _shapes(self) -> list[list[int]]:
+        """Of the first example's inputs and target."""
+        x, y = self._first
+        return [list(part.shape) for part in (*tensors(x), y)]
+
+    def charge_ahead(self, charge: Callable[[], None]) -> None:
+        """Calls `charge` before each step, which is not taken where it raises; for one record, before the first step.
+
+        Raises:
+            ValueError: for a second one, or after the first step.
+        """
+        if self._before_step is not None or self._done != self._loaded:
+            raise ValueError("Expected a training without a record before its first step, found one under way.")
+        self._before_step = charge
+
+    def __repr__(self) -> str:
+        claim, at = (
+            (self.claim, f"step {self._done} of {len(self)}") if self._done else (self.planned, f"{len(self)} steps")
+        )
+        bound = (
+            f"ε ≤ {rounded_up(claim.epsilon, 4):.4g} at δ = {claim.delta:.3g}, {claim.name}"
+            if claim.holds
+            else claim.reason
+        )
+        return f"PrivateTraining({at}; {bound})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "A training cannot be copied or pickled: the copy would draw the same noise, or take steps that the claim "
+            "of the other does not count. Save network.state_dict()."
+        )
+
+    @property
+    def settings(self) -> RunSettings:
+        return self._settings
+
+    @property
+    def examples(self) -> int:
+        return self._examples
+
+    @property
+    def done(self) -> int:
+        return self._done
+
+    @property
+    def loaded(self) -> int:
+        return self._loaded
+
+    @property
+    def noise_source(self) -> str:
+        return self._noise_source
+
+    @property
+    def device(self) -> torch.device:
+        return self._device
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self._mechanism
 
     @property
     def learning_rate(self) -> float:
@@ -267,25 +492,29 @@ class PrivateTraining(Iterator[Step]):
     @property
     def planned(self) -> Claim:
         """What may be claimed of the whole plan, known ahead."""
-        return planned_claim(self.settings, self.examples)
+        return planned_claim(self._settings, self._examples)
 
     @property
     def claim(self) -> Claim:
-        """What may be claimed of the network as it is now: nothing where anything else has changed it since."""
-        return self.claim_after(self.done)
+        """What may be claimed of the network as it is now: nothing where anything else has changed it since.
+
+        Parameters that an earlier step left may be loaded again: the claim is then that of all steps taken, because
+        the later ones may have decided which.
+        """
+        return self.claim_after(self._done)
 
     def claim_after(self, step: int) -> Claim:
         """What may be claimed of a training that ends after `step`; of the last one, of the network as it is now."""
-        if step == self.done and (changed := self._binding.changed):
+        if step >= self._taken and (changed := self._binding.changed):
             return Claim.nothing(
-                f"{changed} was changed after step {step} by something else than this training",
-                self.settings.delta,
-                conditions(self.settings, self.examples),
+                f"{changed} was changed after step {self._taken} by something else than this training",
+                self._settings.delta,
+                conditions(self._settings, self._examples),
             )
-        charged = events(self.mechanism, step) if step else ()
-        together = merge_events((*spent_before(self.settings), *charged))
-        odometer = odometer_reading(together, self.settings.delta) if step else math.inf
-        return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
+        charged = events(self._mechanism, step) if step else ()
+        together = merge_events((*spent_before(self._settings), *charged))
+        odometer = odometer_reading(together, self._settings.delta) if step else math.inf
+        return claim_at(self._settings, self._examples, charged=charged, odometer=odometer, step=step)
 
 
 def _one_of(**given: Any) -> None:

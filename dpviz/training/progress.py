@@ -1,4 +1,4 @@
-"""How far long work has come, told to whoever listens, from wherever in it.
+"""Progress of long work, reported from anywhere within it to whoever listens.
 
 >>> def work():
 ...     with task("counting", "sheep", 2):

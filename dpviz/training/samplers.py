@@ -1,4 +1,4 @@
-"""How a run's batches are drawn, and what that makes of its steps: SAMPLERS, in the order in which pages offer them.
+"""Samplers of a run's batches and the mechanisms they make of its steps: SAMPLERS, in the order of the pages.
 
 Every draw comes from the run's own stream of batches (`randomness`), so a partition is as secret as Poisson's coins; a
 loader's own order or seed is never used. A sampler whose account goes by the epoch is charged a whole epoch at its
@@ -30,7 +30,7 @@ from dpviz.mechanisms import (
     SampledGaussian,
     Shuffled,
 )
-from dpviz.training.words import refusal, words
+from dpviz.training.words import refusal
 
 Index = npt.NDArray[np.int64]
 
@@ -97,10 +97,14 @@ def poisson_indices(random: np.random.Generator, examples: int, sample_rate: flo
 class TrainingSampler(ABC):
     """Draws the batches of one run.
 
-    Class attributes say what pages and accounts ask before it; label, words and assumption stand in `words.toml`:
+    Class attributes say what pages and accounts ask before it:
         key, label, words: Its name in settings; on pages; a sentence for the form.
         kind: What its account counts.
         assumption: What a claim rests on, to follow "…;".
+        public: Whether everybody may know who is in which batch.
+
+    Attributes:
+        dealt: The batches that the rest of an epoch is made of, where its examples are dealt to them at its beginning.
 
     Args:
         random: Where the draws come from.
@@ -112,13 +116,11 @@ class TrainingSampler(ABC):
     words: ClassVar[str]
     kind: ClassVar[type[Mechanism]]
     assumption: ClassVar[str]
-
-    def __init_subclass__(cls) -> None:
-        for name in ("label", "words", "assumption") if "key" in vars(cls) else ():
-            setattr(cls, name, words("samplers", f"{cls.key} {name}"))
+    public: ClassVar[bool] = False
 
     def __init__(self, random: np.random.Generator, examples: int) -> None:
         self._random, self._examples = random, examples
+        self.dealt: list[Index] = []
 
     @staticmethod
     @abstractmethod
@@ -138,6 +140,9 @@ class Poisson(TrainingSampler):
     """Every example joins independently with probability q."""
 
     key, kind = "poisson", SampledGaussian
+    label = "Poisson"
+    words = "Poisson: each one joins each step with probability q = batch ÷ N, independently."
+    assumption = "Poisson batches"
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> SampledGaussian:
@@ -150,17 +155,13 @@ class Poisson(TrainingSampler):
 class _Epochs(TrainingSampler):
     """Deals the examples of an epoch to its batches, at its first step."""
 
-    def __init__(self, random: np.random.Generator, examples: int) -> None:
-        super().__init__(random, examples)
-        self._left: list[Index] = []
-
     def draw(self, batch_size: int) -> Index:
-        if not self._left:
-            self._left = self._dealt(steps_per_epoch(self._examples, batch_size))
-        return self._left.pop(0)
+        if not self.dealt:
+            self.dealt = self._deal(steps_per_epoch(self._examples, batch_size))
+        return self.dealt.pop(0)
 
     @abstractmethod
-    def _dealt(self, batches: int) -> list[Index]:
+    def _deal(self, batches: int) -> list[Index]:
         """The batches of one epoch."""
 
 
@@ -168,12 +169,15 @@ class Allocation(_Epochs):
     """Every epoch each example joins one of its batches, drawn uniformly and independently."""
 
     key, kind = "allocation", RandomAllocation
+    label = "random allocation"
+    words = "Random allocation: in every epoch each one joins one batch, drawn uniformly and independently."
+    assumption = "each joins one random batch an epoch, independently"
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> RandomAllocation:
         return RandomAllocation(noise_multiplier, steps_per_epoch(examples, batch_size))
 
-    def _dealt(self, batches: int) -> list[Index]:
+    def _deal(self, batches: int) -> list[Index]:
         bins = self._random.integers(batches, size=self._examples)
         order = self._random.permutation(self._examples)
         return [order[bins[order] == batch] for batch in range(batches)]
@@ -183,6 +187,12 @@ class Shuffles(_Epochs):
     """Every epoch all examples in random order, cut into batches of one size."""
 
     key, kind = "shuffled", Shuffled
+    label = "shuffled"
+    words = (
+        "Shuffled: every epoch goes through all of them in a new random order. ε is what is proven, which is far more "
+        "than known attacks achieve."
+    )
+    assumption = "batches of one size, from a new secret order in every epoch"
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> Shuffled:
@@ -192,7 +202,7 @@ class Shuffles(_Epochs):
             raise refusal("shuffled_batches", batch_size=batch_size, examples=examples, fitting=fitting)
         return Shuffled(noise_multiplier, batches)
 
-    def _dealt(self, batches: int) -> list[Index]:
+    def _deal(self, batches: int) -> list[Index]:
         return np.split(self._random.permutation(self._examples), batches)
 
 
@@ -200,6 +210,9 @@ class FixedBatches(TrainingSampler):
     """Every batch is a uniform set of exactly so many examples, independently of the others."""
 
     key, kind = "fixed", FixedSize
+    label = "fixed size"
+    words = "Fixed size: each step takes a random set of exactly this size, without replacement."
+    assumption = "batches of a fixed size, drawn without replacement"
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> FixedSize:
@@ -213,12 +226,19 @@ class InOrder(_Epochs):
     """The same batches in the same order in every epoch: example i is in batch i modulo their number."""
 
     key, kind = "order", CorrelatedEpoch
+    public = True
+    label = "fixed order"
+    words = (
+        "Fixed order: the same batches in every epoch, known to everybody. Sampling does not lower ε, but noise may be "
+        "correlated."
+    )
+    assumption = "the same batches in every epoch, in file order"
 
     @staticmethod
     def mechanism(noise_multiplier: float, *, examples: int, batch_size: int) -> CorrelatedEpoch:
         return CorrelatedEpoch(noise_multiplier, 0.0, steps_per_epoch(examples, batch_size))
 
-    def _dealt(self, batches: int) -> list[Index]:
+    def _deal(self, batches: int) -> list[Index]:
         return [np.arange(batch, self._examples, batches) for batch in range(batches)]
 
 

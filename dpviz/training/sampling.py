@@ -5,7 +5,7 @@ and nothing waits for the device.
 """
 
 import math
-from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dpviz._remember import remembered
 from dpviz.mechanisms import Mechanism
+from dpviz.training.engine.accepted import refuse_class_targets
 from dpviz.training.samplers import Poisson, TrainingSampler, steps_of
 
 # Cross-entropy gives examples with this label no loss and no gradient.
@@ -25,7 +27,7 @@ class Batch(NamedTuple):
     """One batch.
 
     Attributes:
-        x: Examples, (b, …); beyond `size` padding.
+        x: Examples, (b, …), or several inputs of each (`engine.inputs`); beyond `size` padding.
         y: Labels, (b,) int64; `IGNORED` beyond `size`.
         size: How many examples are real; may be 0.
         expected: Expected size, by which sums are divided.
@@ -42,10 +44,15 @@ class Batch(NamedTuple):
 
     def mechanism(self, noise_multiplier: float) -> Mechanism:
         """What a step with this noise releases, or is one of the steps of (`samplers.steps_of`)."""
-        changed: Mechanism = replace(self.unit_noise, noise_multiplier=noise_multiplier)  # type: ignore[type-var]
-        return changed
+        return _with_noise(self.unit_noise, noise_multiplier)
 
 
+@lru_cache(maxsize=64)  # most steps have the noise of the step before
+def _with_noise(unit_noise: Mechanism, noise_multiplier: float) -> Mechanism:
+    return unit_noise.changed(noise_multiplier=noise_multiplier)
+
+
+@remembered  # asked at every step
 def drawn_by(sampler: type[TrainingSampler], examples: int, batch_size: int) -> tuple[float, Mechanism]:
     """`expected` and `unit_noise` of a batch."""
     mechanism = sampler.mechanism(1.0, examples=examples, batch_size=batch_size)
@@ -85,6 +92,9 @@ class Batches:
         pad: Whether to pad to a fixed size; None does so unless the data is in the CPU's memory.
         persons: Who is drawn, with all their rows; None for single examples.
         sampler: How.
+
+    Attributes:
+        sampler: What draws them.
     """
 
     def __init__(
@@ -100,13 +110,13 @@ class Batches:
         self.x, self.y = x, y
         self._units = len(x) if persons is None else len(persons)
         self._places = None if persons is None else (persons.places.to(x.device), persons.real.to(x.device))
-        self._sampler = sampler(random, self._units)
+        self.sampler = sampler(random, self._units)
         self._pad = x.device.type != "cpu" if pad is None else pad
 
     def draw(self, batch_size: int) -> Batch:
         """A batch of `batch_size` expected examples or persons."""
-        facts = drawn_by(type(self._sampler), self._units, batch_size)
-        chosen = self._sampler.draw(batch_size)
+        facts = drawn_by(type(self.sampler), self._units, batch_size)
+        chosen = self.sampler.draw(batch_size)
         if not self._pad:
             index, real = torch.from_numpy(chosen), None
             if self._places is not None:
@@ -137,4 +147,5 @@ def usual_batch(batch_size: int, examples: int) -> int:
 
 def loss_per_example(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example, (b,); 0 for padding."""
+    refuse_class_targets(outputs, labels)
     return F.cross_entropy(outputs, labels, reduction="none", ignore_index=IGNORED)

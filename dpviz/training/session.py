@@ -1,4 +1,4 @@
-"""One run's network, method, accounts and record: what the loop drives step by step."""
+"""A run's network, method, accounts and record, as the loop drives them step by step."""
 
 import time
 from collections.abc import Callable
@@ -9,17 +9,18 @@ from typing import Any
 import torch
 
 from dpviz.accounting.adaptive.filter import BudgetExceeded
-from dpviz.accounting.adaptive.policies import release
+from dpviz.accounting.adaptive.released import release
 from dpviz.mechanisms import Mechanism
 from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
+from dpviz.training.covered import UNPROTECTED
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.data.views import Views
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
-from dpviz.training.events import UNPROTECTED, Event
-from dpviz.training.methods import METHODS
+from dpviz.training.events import Event
+from dpviz.training.methods import METHODS, Info
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.plan import mechanism_at
@@ -29,8 +30,8 @@ from dpviz.training.sampling import Batches, Persons, loss_per_example, usual_ba
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import accuracy_of, below_majority, closing, opening
+from dpviz.training.unmoved import FirstGradients
 from dpviz.training.weights import save, start_parameters
-from dpviz.training.words import words
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
 SETTLE_EVERY = 10
@@ -40,12 +41,12 @@ _PART = 1000
 
 
 class Ended(Exception):
-    """Why the run is over: `state` and `reason` as in the summary, in the words of `words.toml`."""
+    """Why the run is over: `state` and `reason` as in the summary, and in words."""
 
-    def __init__(self, reason: str, **facts: Any) -> None:
-        states = {"stopped": "stopped", "not finite": "failed", "error": "failed"}
+    def __init__(self, reason: str, why: str) -> None:
+        states = {"stopped": "stopped", "not finite": "failed", "error": "failed", "memory": "failed"}
         self.state, self.reason = states.get(reason, "done"), reason
-        super().__init__(words("ends", reason, **facts))
+        super().__init__(why)
 
 
 class Session:
@@ -54,6 +55,10 @@ class Session:
     Attributes:
         step: Steps taken.
         accounts: What they cost; None for plain training.
+        counting: Private counts, and the policy that follows them; None for plain training.
+        posterior: Predictions, averaged over samples that were taken.
+        random: Where batches, views, counts and noise come from.
+        continued: What is to be said of a run that goes on from a checkpoint (`checkpoint`); empty for others.
     """
 
     def __init__(
@@ -99,12 +104,13 @@ class Session:
         self.state = self.method.init(self.parameters)
         self.batches = Batches(self._x, self._y, random.batches, persons=persons, sampler=SAMPLERS[settings.sampler])
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
-        self._counting = Counting(settings, self.examples) if settings.private else None
-        self._random = random.batches
+        self.counting = Counting(settings, self.examples) if settings.private else None
+        self.random, self.continued = random, ""
         self._buffer = StepBuffer(
             self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
         )
-        self._posterior = Posterior()
+        self._gradients = FirstGradients(settings.max_grad_norm)
+        self.posterior = Posterior()
         by_test = settings.target_accuracy is not None and settings.target_measure == "test"
         # Where a run ends by its accuracy must not depend on how fast the machine is.
         self._schedule = Schedule(EVERY if by_test and settings.evaluation_every is None else settings.evaluation_every)
@@ -125,7 +131,7 @@ class Session:
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
             majority=self._majority,
-            **opening(settings, self.examples),
+            **opening(settings.with_(device=self.device.type), self.examples),
             device=_device_name(self.device),
             threads=torch.get_num_threads(),
             parameters=self.parameters.numel(),
@@ -136,6 +142,8 @@ class Session:
             fallback_layers=list(self.engine.fallback_layers),
             unprotected=UNPROTECTED,
         )
+        if self.continued:
+            self.emit("continued", text=self.continued, mechanisms=self._charged())
         self._evaluate()
         self._buffer.rest()
 
@@ -146,7 +154,7 @@ class Session:
             Ended: when the run is over.
         """
         if self.step >= self.settings.last_step:
-            raise Ended("plan", steps=self.step)
+            raise Ended("plan", f"All {self.step} planned steps are done.")
         began = time.monotonic()
         self._past_plan()
         batch_size, mechanism = self._coming()
@@ -154,6 +162,7 @@ class Session:
         self.method.watch = watch
         self.state, info = self.method.step(self.state, self.batches.draw(batch_size))
         self.step += 1
+        self._look(info)
         self._buffer.add(self.step, info)  # charged with what it released, also where that is not what was reserved
         if info.mechanism != mechanism:
             raise RuntimeError(f"Step {self.step} released {info.mechanism} where {mechanism} was reserved.")
@@ -164,6 +173,13 @@ class Session:
         if watch or self._buffer.age >= EMIT_EVERY:
             self.flush()
 
+    def _look(self, info: Info) -> None:
+        """Tell where nothing is learnt."""
+        if info.norms is None or not info.batch_size:
+            return
+        if notice := self._gradients.seen(self.step, info.norms[: info.batch_size]):
+            self.emit("notice", text=notice)
+
     def _past_plan(self) -> None:
         """Past the plan the Bayesian costs, which hold for T steps in all, are computed anew for more."""
         done, plan = self.step, self.settings.steps
@@ -172,17 +188,20 @@ class Session:
         total = min(done + plan, self.settings.last_step)
         self._settle()
         self.flush()
-        text = words("notes", "replanned", total=total)
+        text = f"The plan is extended: {total} steps are planned from here on."
         if self.accounts is not None and self.accounts.bayesian is not None:
             self.accounts.bayesian.replan(total)
-            text += words("notes", "bayesian")
+            text += (
+                " The Bayesian costs of all steps were computed again for the new plan. Their bound holds for a plan "
+                "that is fixed in advance, not for one that was extended because of intermediate results."
+            )
         self.emit("replanned", total_steps=total, text=text)
 
     def _coming(self) -> tuple[int, Mechanism | None]:
         """Expected batch size of the coming step and what it will release, by the policy's present setting."""
-        if self._counting is None:
+        if self.counting is None:
             return self.settings.batch_size, None
-        sigma, batch_size = self._counting.setting
+        sigma, batch_size = self.counting.setting
         self.state = self.state._replace(noise_multiplier=sigma)
         coming = self.settings.with_(noise_multiplier=sigma, batch_size=batch_size)
         return batch_size, mechanism_at(coming, self.step + 1, self.examples)
@@ -194,21 +213,25 @@ class Session:
         try:
             self.accounts.reserve(mechanism)
         except BudgetExceeded as refused:
-            raise Ended("budget", budget=refused.target_epsilon) from None
+            raise Ended("budget", f"The budget ε = {refused.target_epsilon:.6g} does not allow another step.") from None
 
     def _settle(self) -> None:
         if (broken := self._buffer.read()) is not None:
-            raise Ended("not finite", step=broken)
+            raise Ended(
+                "not finite",
+                f"No loss in the batch of step {broken} is finite: the training diverged, or the data hold numbers "
+                "that are not finite. Lower the learning rate.",
+            )
 
     def _after_step(self, batch_size: int) -> None:
         past = self.step - self.settings.burn_in
         due = past > 0 and (past % self.settings.sample_every == 0 or self.step == self.settings.last_step)
         if self.method.posterior and due:
-            self._posterior.add(outputs(self.network, self._test[0]))
+            self.posterior.add(outputs(self.network, self._test[0]))
         if self._schedule.due(self.step):
             self._evaluate()
             self._check_target()
-        if self._counting is not None and self._counting.due(batch_size):
+        if self.counting is not None and self.counting.due(batch_size):
             self._count()
         self._buffer.rest()
 
@@ -219,7 +242,7 @@ class Session:
         drawn = Posterior()
         for _ in self.method.draws():
             drawn.add(outputs(self.network, self._test[0]))
-        posterior = drawn if drawn.samples else self._posterior
+        posterior = drawn if drawn.samples else self.posterior
         self._evaluation["posterior_accuracy"] = posterior.accuracy(self._test[1])
         self._evaluation["samples"] = posterior.samples
         self._evaluated_at = self.step
@@ -233,28 +256,33 @@ class Session:
             return
         accuracy = self._evaluation["posterior_accuracy"] or self._evaluation["test_accuracy"]
         if accuracy >= target:
-            raise Ended("target", accuracy=accuracy, target=target)
+            raise Ended("target", f"Accuracy {accuracy:.4f} on public test data reached the target {target:.6g}.")
 
     def _count(self) -> None:
         """A private count, charged, and what the policy makes of it."""
-        assert self._counting is not None
+        assert self.counting is not None
         assert self.accounts is not None
         self._settle()  # its ε is of all steps before it
         self.flush()
         try:
-            mechanism, account = self._counting.mechanism, self.accounts
+            mechanism, account = self.counting.mechanism, self.accounts
             look = partial(correct_predictions, self.network, self._x, self._y)
-            count = release(look, mechanism=mechanism, account=account, random=self._random)
+            count = release(look, mechanism=mechanism, account=account, random=self.random.batches)
         except BudgetExceeded:
-            self.emit("note", text=words("notes", "no_count"))
+            not_counted = "Correct predictions were not counted, because the budget does not allow it."
+            self.emit("note", text=not_counted)
             return
-        seen = self._counting.observe(count, self.accounts.budget)
+        seen = self.counting.observe(count, self.accounts.budget)
         text = seen.pop("text")
         self.emit("count", **seen, epsilon=self.accounts.epsilons())
         if text:
             self.emit("note", text=text)
-        if self._counting.stopped:
-            raise Ended("goal", accuracy=seen["accuracy"], target=self.settings.target_accuracy)
+        if self.counting.stopped:
+            raise Ended(
+                "goal",
+                f"A private count of correct training predictions, {seen['accuracy']:.4f} of all, reached the target "
+                f"{self.settings.target_accuracy:.6g}.",
+            )
 
     def flush(self) -> None:
         """Tell about the steps that were read; it waits for no device."""
@@ -271,7 +299,7 @@ class Session:
         if ended.state != "failed" and self._evaluated_at != self.step:
             self._evaluate()
         summary = closing(
-            self.settings,
+            self.settings.with_(device=self.device.type),
             self.accounts,
             examples=self.examples,
             state=ended.state,
@@ -288,6 +316,16 @@ class Session:
         self.emit(ended.state, **summary)
         return summary
 
+    def charge(self) -> None:
+        """Everything that was charged is recorded when this returns: parameters may leave the process."""
+        self._settle()
+        self.flush()
+        if self.accounts is not None:
+            self.emit("charged", through=self.step, mechanisms=self._charged())
+
+    def _charged(self) -> list[list[Any]]:
+        return [] if self.accounts is None else encoded_events(self.accounts.events)
+
     def _save(self) -> tuple[str | None, str]:
         """Where the parameters are now, or why not: a full disk costs the file, not the run."""
         if self._weights_to is None:
@@ -295,8 +333,7 @@ class Session:
         weights = self.method.weights(self.parameters)
         weights["parameters"] = torch.cat([self._kept, weights["parameters"]])
         try:
-            if self.accounts is not None:  # recorded before anybody can read them
-                self.emit("charged", through=self.step, mechanisms=encoded_events(self.accounts.events))
+            self.charge()
             save(self._weights_to, weights, model=self.settings.model, data=self.settings.data)
         except (OSError, RuntimeError) as error:
             return None, f"The parameters could not be saved: {error}."

@@ -1,4 +1,4 @@
-"""What a training run is asked to do: its values, their fields on pages, and which of them work together.
+"""Settings of a training run: values, fields on pages, and checks.
 
 >>> settings = RunSettings()
 >>> RunSettings.from_json(settings.to_json()) == settings
@@ -8,24 +8,25 @@ True
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from dpviz import _validate
-from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.accounting.methods import PROVERS, Moments, Renyi, Tight
-from dpviz.fields.declared import any_kind, entries, field
-from dpviz.fields.field import Choice, Field, Number
+from dpviz.fields.declared import any_kind, attributes, entries, field
+from dpviz.fields.field import AnyField, Choice, Field, Number
 from dpviz.training.accounts.origins import check_origins, check_start
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
-from dpviz.training.models.base import image
-from dpviz.training.samplers import SAMPLERS, InOrder, Poisson
+from dpviz.training.samplers import SAMPLERS
+from dpviz.training.together import check_together
 from dpviz.training.values import RunValues
-from dpviz.training.words import refusal
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,33 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "solver": {"default": Tight.name, "options": {each.name: PROVERS[each.name] for each in (Tight, Renyi, Moments)}},
 }
 GROUPS = {key.removeprefix("t_"): entry["group"] for key, entry in entries().items() if "group" in entry}
-FIELDS: dict[str, Field[Any]] = {
-    name: field(Id, "t_start_from") if name == "start_from" else any_kind(f"t_{name}", **_GIVEN.get(name, {}))
+_DEFAULTS = {one.name: one.default for one in dataclasses.fields(RunValues)}
+
+
+def _given(name: str) -> dict[str, Any]:
+    """Attributes of a field that stand elsewhere: a run's own default, where its entry has none to start a page at."""
+    given = _GIVEN.get(name, {})
+    if name not in _DEFAULTS or "default" in entries()[f"t_{name}"]:
+        return given
+    default = _DEFAULTS[name]
+    meant = (option for option, value in attributes(f"t_{name}").get("means", {}).items() if value == default)
+    return {"default": math.inf if default is None else next(meant, default)} | given
+
+
+FIELDS: dict[str, AnyField] = {
+    name: field(Id, "t_start_from") if name == "start_from" else any_kind(f"t_{name}", **_given(name))
     for name in GROUPS
 }
-
-MOST_CHANGING = 30_000  # steps with a noise of their own: some ten seconds of accounting
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(RunValues):
     """Everything that decides a run, with what its method and model say of it.
 
-    The defaults reach 93 % on the shipped digits at ε = 3 in a minute.
+        The defaults reach 93 % on the shipped digits at ε = 3 in a minute.
+
+        Attributes:
+    {attributes}
     """
 
     @property
@@ -93,11 +108,33 @@ class RunSettings(RunValues):
             ValueError: naming the setting, its value and the way out.
         """
         _check_each(self)
-        _check_together(self)
+        check_together(self)
         check_origins(self)
         if self.private:
             check_start(self)
 
+
+def _described() -> str:
+    """An attribute of `RunSettings` a paragraph: what pages say of it, what it may be, and what its type adds."""
+    paragraphs = []
+    for name, kind in get_type_hints(RunValues, include_extras=True).items():
+        field = FIELDS.get(name)
+        parts = [field.help, _legal(field)] if field else []
+        text = " ".join(filter(None, [*parts, *getattr(kind, "__metadata__", ())]))
+        paragraphs.append(textwrap.fill(f"{name}: {text}", 120, initial_indent=8 * " ", subsequent_indent=12 * " "))
+    return "\n".join(paragraphs)
+
+
+def _legal(field: AnyField) -> str:
+    if isinstance(field, Number):
+        kind, legal = "A whole number" if field.whole else "A number", field.legal
+        return f"{kind} {legal.replace(f', or {field.top}', ', or None') if field.top else legal}."
+    if isinstance(field, Choice) and not isinstance(field.options, Titles):  # one's own data are not listed
+        return f"One of {', '.join(map(repr, field.means.values() if field.means else field.options))}."
+    return ""
+
+
+RunSettings.__doc__ = (RunSettings.__doc__ or "").replace("    {attributes}", _described())
 
 # Settings whose range is that of their field.
 _RANGED = tuple(
@@ -138,53 +175,3 @@ def _check_range(name: str, value: object) -> None:
         allowed = tuple(field.means.values()) if isinstance(field, Choice) else (True, False)
         if not any(type(value) is type(one) and value == one for one in allowed):
             raise ValueError(f"Expected {name}={value!r} to be {' or '.join(map(str, allowed))}.")
-
-
-def _check_together(settings: RunSettings) -> None:
-    method, policy, model = METHODS[settings.method], POLICIES[settings.policy], RECORDED[settings.model]
-    shape = () if is_own(settings.data) else DATA_SETS[settings.data].shape
-    with_views, without_prior = settings.views > 1, settings.prior_std == 0.0
-    not_independent = settings.noise_decay > 0.0 or settings.noise_band > 1
-    broken = {
-        "most_steps": settings.past_plan == "replan" and settings.most_steps <= settings.steps,
-        "changing": settings.changing and settings.last_step > MOST_CHANGING,
-        "prior_of_model": without_prior and "prior_std" in model.reads,
-        "prior_of_method": without_prior and method.needs_prior,
-        "policy": settings.private and settings.policy != Fixed.key and not settings.reads("policy"),
-        "views_of_method": with_views and not settings.reads("views"),
-        "views_of_model": with_views and model.features is not None,
-        "views_of_data": with_views and shape and not image(shape),
-        "trained": settings.trained != RunSettings.trained and not method.partly,
-        "burn_in": settings.reads("burn_in") and settings.burn_in >= settings.steps,
-        "sampler_of_method": settings.sampler != Poisson.key and not settings.reads("sampler"),
-        "sampler_with": settings.sampler != Poisson.key
-        and (
-            settings.bayesian
-            or settings.filter_epsilon is not None
-            or settings.policy != Fixed.key
-            or settings.target_measure != "test"
-        ),
-        "correlated_of_method": not_independent and not settings.reads("noise_decay"),
-        "correlated_order": not_independent and settings.sampler != InOrder.key,
-        "correlated_both": settings.noise_decay > 0.0 and settings.noise_band > 1,
-        "unit_of_method": settings.by_person and not settings.reads("unit"),
-        "unit_of_data": settings.by_person and not is_own(settings.data) and not DATA_SETS[settings.data].persons,
-        "unit_with": settings.by_person
-        and (settings.bayesian or with_views or settings.policy != Fixed.key or settings.target_measure != "test"),
-    }
-    readers = {
-        name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
-        for name in ("policy", "views", "unit", "sampler", "noise_decay")
-    }
-    for rule, is_broken in broken.items():
-        if is_broken:
-            raise refusal(rule, s=settings, most=MOST_CHANGING, **readers)
-    plain = {"policy": Fixed.key, "filter_epsilon": None, "bayesian": False, "target_measure": "test"}
-    for name, off in () if settings.private else plain.items():
-        if getattr(settings, name) != off:
-            raise refusal("off_without_noise", name=name, value=getattr(settings, name), off=off)
-    by_test = settings.target_accuracy is not None and settings.target_measure == "test"
-    if policy.ends and by_test:
-        raise refusal("ends", s=settings)
-    if settings.bayesian:
-        _validate.delta_beyond_failure(settings.bayesian_delta, settings.estimator_failure, 1)

@@ -11,7 +11,6 @@ from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
-from dpviz.training.words import words
 
 
 def below_majority(accuracy: float | None, majority: float | None) -> str:
@@ -20,7 +19,10 @@ def below_majority(accuracy: float | None, majority: float | None) -> str:
     """
     if accuracy is None or majority is None or not accuracy <= majority:
         return ""
-    return words("ends", "below_majority", right=100 * accuracy, majority=100 * majority)
+    return (
+        f"Right on {100 * accuracy:.1f} % of the test examples, which is no more than always answering with their most "
+        f"frequent class ({100 * majority:.1f} %)."
+    )
 
 
 def accuracy_of(summary: Mapping[str, Any]) -> float | None:

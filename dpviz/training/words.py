@@ -5,7 +5,7 @@ from importlib import resources
 from typing import Any
 
 
-class Words:
+class Sentences:
     """The sentences of the package that is named, by table and key."""
 
     def __init__(self, package: str) -> None:
@@ -21,12 +21,16 @@ class Words:
         return text
 
 
-words = Words("dpviz.training")
+words = Sentences("dpviz.training")
 
 
-def refusal(key: str, /, **facts: Any) -> ValueError:
+class Refusal(ValueError):
+    """What cannot work, in words that name it and the way out."""
+
+
+def refusal(key: str, /, **facts: Any) -> Refusal:
     """What cannot work, as an error that names it and the way out."""
-    return ValueError(words("refusals", key, **facts))
+    return Refusal(words("refusals", key, **facts))
 
 
 def way_out(error: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may use the app: its owner alone, and only from pages of this very server under a name that it is known by.
+"""Access control of the app: its owner alone, and only from pages of this server, addressed by one of its own names.
 
 On Linux the kernel names the account that opened the other end of a loopback connection. Elsewhere, in
 containers with accounts of their own and behind proxies, a token is asked for: once in the address, then as a cookie.

@@ -1,4 +1,4 @@
-"""One boundary a page: whatever fails inside is said in words with a way on, and nothing else of the state is lost.
+"""The error boundary of a page: a failure is told in words with a way on, and the rest of the state is kept.
 
 A visitor can go back to the last state that the page was drawn with, reset the page's own fields, or copy what to
 report; the server's console gets the traceback.
@@ -12,8 +12,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from dpviz.fields import AnyField
 from dpviz.ui import state
-from dpviz.ui.state import AnyField, Keys
+from dpviz.ui.state import Keys
 
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters of an error's own words

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
+from dpviz.fields import AnyField
+from dpviz.fields.field import Choice, Flag, Number, Several, Text
 from dpviz.questions import kinds, links, units
-from dpviz.questions.papers.check import UNSETTLED
+from dpviz.questions.papers.check_fields import UNSETTLED
 from dpviz.ui import state
-from dpviz.ui.hand.served import component
-from dpviz.ui.state import AnyField, Keys
+from dpviz.ui.browser.routes import component
+from dpviz.ui.state import Keys
 
 Act = Callable[[], None]
 
@@ -51,7 +52,7 @@ def number_control(
     slider: bool = True,
     note: str = "",
     value: float | None = None,
-    stops: Sequence[float] | None = None,
+    stops: Sequence[str] | None = None,
     offers: Mapping[str, str] | None = None,
     why: str = "",
     size: Number | None = None,
@@ -60,7 +61,7 @@ def number_control(
 
     Args:
         note: stands below in amber.
-        value, stops: what it shows and where its slider stops, where those are not the field's own.
+        value, stops: what it shows and the texts at which its slider stops, where those are not the field's own.
         offers: small choices below it, each with the text that it enters; `why` stands below all, in grey.
         size: the field of what "N" stands for in its text, where there is one.
     """
@@ -78,7 +79,7 @@ def number_control(
         "value": value if math.isfinite(value) else field.write(value),
         "text": sent.text if wrong and sent else field.write(value),
         "said": field.show(value),
-        "stops": [field.write(tick) for tick in (field.ticks if stops is None else stops)] if slider else [],
+        "stops": list(field.stops if stops is None else stops) if slider else [],
         "offers": list((offers or {}).items()),
         "why": why,
         "whole": field.whole,
@@ -142,7 +143,8 @@ def take(field: Number) -> None:
     try:
         known = units.known(field, st.session_state.get(Keys.size(field)), state.get)
         entered = (field.parse if sent.exact else field.typed)(sent.text, known)
-        for one, value in units.sets(field, entered, state.get).items():
+        moved = units.sets(field, entered, state.get) if field.key in units.LINKED else {field: entered}
+        for one, value in moved.items():
             state.put(one, value)
         _settle(field)
         state.forget_error(field)
@@ -158,10 +160,12 @@ def last_entry() -> float:
     return last
 
 
-def settle(fields: Iterable[Field[Any]]) -> None:
+def take_entries(fields: Iterable[AnyField]) -> None:
     """Before anything else is done: values are what the visitor entered last (and before the next undo)."""
     reports = _reports()
-    numbers = [(sent.n, field) for field in fields if isinstance(field, Number) and (sent := _entry(field, reports))]
+    numeric = [field for field in fields if isinstance(field, Number)]
+    entered = [field for field in numeric if Keys.entry(field) in st.session_state or field.key in reports]
+    numbers = [(sent.n, field) for field in entered if (sent := _entry(field, reports))]
     for _, field in sorted(numbers, key=lambda one: one[0]):
         take(field)
 
@@ -265,7 +269,7 @@ def _picked(field: Choice, then: Act) -> None:
         then()
 
 
-def _settle(field: Field[Any]) -> None:
+def _settle(field: AnyField) -> None:
     """An entered value settles what pasted code leaves open."""
     unsettled = state.get(UNSETTLED)
     if field.key in unsettled:

@@ -1,6 +1,4 @@
-"""What stands below the notes of any question: three doors to its details, of which the open one is computed, and its
-blocks.
-"""
+"""Details below the notes of any question: a choice of three sections, only the open one computed, and their blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,32 +11,33 @@ import streamlit as st
 from dpviz.charts.plot import Plot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Folded, Note, Onward, Rerun, whole
+from dpviz.questions.answer import AnyAnswer, Folded, Onward, Rerun, whole
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.handout import Handout
-from dpviz.questions.layout import Own, of_values
+from dpviz.questions.layout import FieldControl, of_values
 from dpviz.questions.listing import Listing
-from dpviz.questions.question import Block, Question
+from dpviz.questions.question import AnyQuestion, Block
 from dpviz.questions.script import script
 from dpviz.questions.shown import glossary, listed, noted
 from dpviz.questions.source import NoSample
+from dpviz.questions.words import Note
 from dpviz.runs.measuring.measurement import Request
-from dpviz.ui import controls, history, measuring, page, pieces, present, state
+from dpviz.ui import controls, history, measuring, page, plots, present, state
 from dpviz.ui.answers import compute, with_samples
 from dpviz.ui.own_controls import OWN_CONTROLS
-from dpviz.ui.pieces import Drawing
+from dpviz.ui.plots import Drawing
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.state import Keys
 
 SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
 
-PlotOf = Callable[[Answer[Any]], Plot]
+PlotOf = Callable[[AnyAnswer], Plot]
 
 USE, WHY, FILES = "Use it", "Why", "Files"
 Doors = Mapping[str, Sequence[str]]  # a door's name → the parts behind it
 
 
-def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
+def details(place: str, question: AnyQuestion, answer: AnyAnswer, plot_of: PlotOf) -> None:
     """The doors to the details, and the open one; `place` is the page's key, `plot_of` what its files draw."""
     drawn: dict[str, Callable[[], object]] = {
         "Table": lambda: _table(answer.plot.table()),
@@ -57,7 +56,7 @@ def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: P
         blocks(question.more[part](answer), f"{question.key}.{part}")
 
 
-def _behind_doors(question: Question[Any]) -> Doors:
+def _behind_doors(question: AnyQuestion) -> Doors:
     whole = {
         USE: [USE] if USE in question.more else ["Python"],
         WHY: ["Formula", "Assumptions", "Glossary", *(name for name in question.more if name != USE)],
@@ -66,7 +65,7 @@ def _behind_doors(question: Question[Any]) -> Doors:
     return {name: [part for part in parts if [part] != whole[USE] or name == USE] for name, parts in whole.items()}
 
 
-def opened(place: str, question: Question[Any]) -> bool:
+def opened(place: str, question: AnyQuestion) -> bool:
     """Whether a detail is open, before they are drawn."""
     part = st.session_state.get(Keys.details(place))
     return not present.bare() and any(part in parts for parts in _behind_doors(question).values())
@@ -118,13 +117,13 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
             _onward(block)
         elif isinstance(block, Rerun):
             rerun(block.experiment)
-        elif isinstance(block, Own):
-            OWN_CONTROLS[block.name]()
+        elif isinstance(block, FieldControl):
+            OWN_CONTROLS[block.drawn_as]()
         elif isinstance(block, Listing):
             st.html(listed(block))
         else:
             drawn = block.chart(SECOND_HEIGHT)
-            pieces.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
+            plots.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
 
 
 def _onward(way: Onward) -> None:
@@ -154,7 +153,7 @@ def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
         st.latex(latex)
 
 
-def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
+def _files(question: AnyQuestion, answer: AnyAnswer, plot_of: PlotOf) -> None:
     """The link, the curves, and the page that is handed out; `plot_of` draws an answer as the page does."""
     query = history.link()
     st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
@@ -175,7 +174,7 @@ def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> Non
     )
 
 
-def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable[[], str]:
+def _handout(question: AnyQuestion, address: str, plot_of: PlotOf) -> Callable[[], str]:
     """Makes the page that is handed out, in a thread without a session: all it needs of that is read now."""
     get, quick = (
         of_values({one.key: state.get(one) for one in (*FIELDS, *question.fields)}),
@@ -191,7 +190,7 @@ def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable
     return made
 
 
-def csv(question: Question[Any], answer: Answer[Any]) -> bytes:
+def csv(question: AnyQuestion, answer: AnyAnswer) -> bytes:
     """The CSV file: its first line, a comment, holds the settings as the link writes them."""
     head = f"# dpviz {question.key}: {history.link() or 'default settings'}\n"
     return (head + answer.plot.data().to_csv(index=False)).encode()

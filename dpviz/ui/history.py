@@ -1,4 +1,4 @@
-"""States that one comes back to, each the query string of its link: the link itself, undo and redo, presets and pins.
+"""The session's saved states, each the query string of its link: the link itself, undo and redo, presets and pins.
 
 What is kept is replaced, never changed: a run that is stopped in the middle loses all it stored or nothing.
 """
@@ -8,13 +8,14 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from dpviz.questions.presets import Preset
 from dpviz.questions.units import BATCH, UNITS
 from dpviz.ui import controls, state
 from dpviz.ui.registry import FIELDS, OF_PAGE, PRESET
-from dpviz.ui.state import AnyField, Keys
+from dpviz.ui.state import Keys
 
 MOST = 100
 
@@ -64,17 +65,17 @@ def room() -> tuple[int, int]:
     return max(place, 0), len(states) - 1 - place
 
 
-def settle(more: tuple[AnyField, ...] = ()) -> None:
+def take_entries(more: tuple[AnyField, ...] = ()) -> None:
     """Take what was entered before this, undo and redo in their places: first thing in what a button does."""
     for n, by in controls.undo_steps():
-        controls.settle((BATCH, *fields(), *more))
+        controls.take_entries((BATCH, *fields(), *more))
         record(link())
         if (query := step(by)) is not None:
             pairs = parse_qsl(query, keep_blank_values=True)
             state.assign((*fields(), PRESET), links.read(dict(pairs)))
             st.session_state[Keys.PINS] = [text for key, text in pairs if key == "pin"]
         controls.undo_taken(n)
-    controls.settle((BATCH, *fields(), *more))
+    controls.take_entries((BATCH, *fields(), *more))
 
 
 def link(more: tuple[AnyField, ...] = ()) -> str:
@@ -102,7 +103,7 @@ def choose_preset() -> None:
 
 def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the story."""
-    settle()
+    take_entries()
     state.assign((*_set(), PRESET), values)
     st.session_state[Keys.MOVED] = set()
 
@@ -128,7 +129,7 @@ def pins() -> list[str]:
 
 
 def pin_state() -> None:
-    settle()
+    take_entries()
     pin = urlencode(state.texts(_set()))
     if pin not in pins():
         st.session_state[Keys.PINS] = [*pins(), pin]

@@ -1,6 +1,4 @@
-"""The home page: what a person's row has to do with it, four ways on, a story with one live chart, and what each page
-answers.
-"""
+"""The home page: what a person's row has to do with it, four ways on, a story with a live chart, and all pages."""
 
 import tomllib
 from functools import partial
@@ -11,15 +9,15 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice, Field
-from dpviz.questions import mechanism
-from dpviz.questions.answer import Answer
+from dpviz.questions import links, mechanism
+from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import Reader
 from dpviz.questions.story import STOPS, Stop
-from dpviz.ui import controls, history, page, pieces, state
+from dpviz.ui import controls, history, page, plots, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand.served import component
+from dpviz.ui.browser.routes import component
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -69,7 +67,8 @@ def _opening() -> None:
         with st.container(key="home-doors"):
             for door in WORDS["doors"]:
                 label, icon = f"**{door['name']}**  \n{door['leads']}", f":material/{door['icon']}:"
-                st.page_link(page.places()[door["page"]], label=label, icon=icon, query_params=door.get("query"))
+                query = {**door["query"], links.VERSION: links.TODAY} if "query" in door else None
+                st.page_link(page.places()[door["page"]], label=label, icon=icon, query_params=query)
         st.html(f'<div class="dpviz-quiet">Or scroll: differential privacy in {len(STOPS)} steps.</div>')
 
 
@@ -94,7 +93,7 @@ def _reader(stop: Stop) -> Reader:
     return get
 
 
-def _shown(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
+def _shown(stop: Stop, answer: AnyAnswer) -> dict[str, Any]:
     plot = stop.plot(answer)
     return {"figure": plot.chart(HEIGHT).figure, "headline": stop.headline(answer), "alt": plot.alt}
 
@@ -116,8 +115,9 @@ def _chart(number: str) -> None:
     stop = STOPS[int(number) - 1]
     get = _reader(stop)
     answer = compute(stop.question, get)
+    parts = joined("home", stop.question, answer)
     page.notes()
-    page.headline(stop.headline(joined("home", stop.question, answer).answer))
+    page.headline(stop.headline(parts.answer))
     # First in the page, and so for keys and ears; the eye meets the chart first.
     with st.container(key="story-controls"):
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
@@ -125,17 +125,17 @@ def _chart(number: str) -> None:
                 controls.number_control(field).draw()
     # The texts tell of the answers too: all is shown anew.
     show, extra = partial(_shown, stop), ("home", number)
-    pieces.live_plot("home", stop.question, get, answer, show, key="home", extra=extra, whole=True)
+    plots.live_plot("home", stop.question, get, answer, parts, show, key="home", extra=extra, whole=True)
     rate = f"q = {numbers.plain(state.get(mechanism.RATE), digits=4)}, " * (mechanism.RATE in stop.question.fields)
     setting = (
         f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}, Poisson sampling, one example added or removed; every "
-        "bound follows from a published theorem"
+        "bound has a proof, published or in docs/proofs.md"
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
         seen = st.session_state.get(Keys.STORY_SEEN, 0.0)
         data = {"stop": number, "stops": list(STOP.options), "seen": seen}
-        _scroll(key=Keys.STORY, data=data, on_stop_change=history.settle)
+        _scroll(key=Keys.STORY, data=data, on_stop_change=history.take_entries)
 
 
 def _told(number: str) -> None:
@@ -171,7 +171,7 @@ def _answers() -> None:
 
 def _go(number: str) -> None:
     """Set up the page of a stop as the stop is now, and go there."""
-    history.settle()
+    history.take_entries()
     stop = STOPS[int(number) - 1]
     history.apply({**stop.values, **state.texts(mechanism.FIELDS)})
     st.session_state[Keys.GO] = stop.page.key

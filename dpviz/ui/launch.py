@@ -1,4 +1,4 @@
-"""Start the app's server: `dpviz app`, `make run`. Checks the port first, so that a taken one is said in one line."""
+"""The start of the app's server: `dpviz app`, `make run`. A taken port is told first, in one line."""
 
 import errno
 import importlib.util
@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # app.py, pages/ and .streamlit/: in the package where it is installed, beside it in the source tree.
 LAYOUTS = (PACKAGE / "app", PACKAGE.parent)
 
-NEEDED = ("streamlit", "plotly", "pandas", "jinja2", "distributed", "cryptography", "psutil")
+NEEDED = ("streamlit", "plotly", "pandas", "jinja2", "psutil", "pydantic")
 
 
 def checked_port(text: str) -> int:
@@ -26,8 +26,10 @@ def checked_port(text: str) -> int:
     Raises:
         ValueError: if it is none, or cannot be had; the message says what would do.
     """
-    if not (text.isdecimal() and 1 <= int(text) <= 65535):
-        raise ValueError(f"Expected PORT={text} to be a whole number from 1 to 65535: {_try(8502)}.")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 65535):
+        raise ValueError(
+            f"Expected PORT={text} to be a whole number from 1 to 65535, in the digits 0 to 9: {_try(8502)}."
+        )
     port = int(text)
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         try:
@@ -61,6 +63,7 @@ def launch(port_text: str) -> None:
 
     Raises:
         ValueError: for a port that cannot be had, a site that may frame the app and is none, or a token too short.
+        StoreError: where DPVIZ_HOME cannot name a folder.
         MissingExtra: where Streamlit or another package of the app is not installed.
     """
     port = checked_port(port_text)
@@ -68,11 +71,13 @@ def launch(port_text: str) -> None:
         for package in NEEDED:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
+    from dpviz.runs.store.folders import home
     from dpviz.ui.access import FRAMED_BY, Access, framing
 
-    # Both say what is wrong with their setting before anything listens.
+    # All three say what is wrong with their setting before anything listens.
     framing(os.environ.get(FRAMED_BY, ""))
     Access.of(os.environ)
+    home()
     options = {
         "server.port": port,
         "server.address": "127.0.0.1",
@@ -87,3 +92,14 @@ def launch(port_text: str) -> None:
         signal.signal(ending, lambda *_: sys.exit(0))
     sys.argv = ["streamlit", "run", str(app), *flags]
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def stop() -> None:
+    """End the workers of this machine, and the runs that they compute; what waits, waits on.
+
+    Raises:
+        StoreError: if the recorded runs cannot be read.
+    """
+    from dpviz.runs.engine import engine
+
+    print("The workers were ended." if engine().end_workers() else "No workers run.")

@@ -1,4 +1,4 @@
-"""What is measured in the process beside the app, as pages ask and wait for it: with progress, time left, a way out.
+"""Measurements made in a process beside the app, for which a page waits with progress, time left and a way out.
 
 A page asks with `result` while it computes, and is drawn without what is not there. The renderer then has the
 rest measured, says how far it is, and draws the page again.

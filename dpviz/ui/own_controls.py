@@ -9,15 +9,19 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
-from dpviz.mechanisms import Event, SampledGaussian
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import kinds, links
+from dpviz.questions.budget.blocks import BLOCKS, MOST_BLOCKS, Block, enough_for
+from dpviz.questions.budget.ledger import lines_of
 from dpviz.questions.budget.shared import TARGET
-from dpviz.questions.budget.spend import BLOCKS, MOST_BLOCKS, SPEND, Block, lines_of
+from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.papers.check import CHECK
-from dpviz.questions.papers.snippet import LONGEST, read
+from dpviz.questions.papers.check_fields import COUNTED
+from dpviz.questions.papers.form import filled
+from dpviz.questions.papers.texts import LONGEST
 from dpviz.questions.papers.translate import translate
 from dpviz.questions.tight_band import interval
 from dpviz.ui import controls, page, sources, state
@@ -79,7 +83,7 @@ def _add(block: Block) -> None:
     """Spend a block if the filter allows it; otherwise change nothing and say so."""
     values = SPEND.read(state.get)
     spent = (*values["blocks"], block)
-    if SPEND.asked(values | {"blocks": spent}).facts.entries[-1].passed:
+    if SPEND.asked({**values, "blocks": spent}).facts.entries[-1].passed:
         state.put(BLOCKS, spent)
     else:
         st.session_state[Keys.error(BLOCKS)] = f"Refused: {block.words}."
@@ -90,6 +94,17 @@ def _remove(index: int) -> None:
     state.put(BLOCKS, (*spent[:index], *spent[index + 1 :]))
 
 
+# --- steps that an accountant counted ---------------------------------------------------------------------------------
+
+
+def counted() -> None:
+    """The counted steps of a claim, with a button that goes back to the form's own."""
+    for block in state.get(COUNTED):
+        st.html(f'<div class="dpviz-quiet">Counted: {block.words}.</div>')
+    act = partial(state.put, COUNTED, ())
+    page.button("Enter N, batch and epochs instead", "edit", act, key="check.counted", help="Forgets these steps.")
+
+
 # --- text that is pasted ----------------------------------------------------------------------------------------------
 
 
@@ -97,9 +112,9 @@ NEVER_RUN = "It is read for names and numbers, on this machine, and never run; i
 
 
 def snippet() -> None:
-    """A paste of training code, which fills the form of a claim, and what was understood of it."""
+    """A paste of training code or settings, which fills the form of a claim, and what was understood of it."""
     label, example = "Paste code", "privacy_engine.make_private(noise_multiplier=1.1, …)"
-    help = f"Opacus, TensorFlow Privacy or jax_privacy. {NEVER_RUN}"
+    help = f"A program, settings, a log or an accountant's history. {NEVER_RUN}"
     st.text_area(label, key=Keys.SNIPPET, height=160, max_chars=LONGEST, placeholder=example, help=help)
     st.button("Fill the form", on_click=_fill, icon=":material/input:", width="stretch")
     _understood(Keys.SNIPPET)
@@ -144,36 +159,38 @@ def _open_blocks() -> None:
             most = float(interval(plan.events, delta).upper[-1])
             cost = f"Planned, they satisfy ε ≤ {numbers.epsilon(most, up=True)} at δ = {numbers.delta(delta)}."
             sentences = (*steps[:MOST_BLOCKS], cost if math.isfinite(most) else "ε exceeds 500.", *sentences)
-            if not all(isinstance(step, SampledGaussian) for step, _ in plan.events):
+            blocks = [(step, count) for step, count in plan.events if isinstance(step, SampledGaussian)]
+            if len(blocks) < len(plan.events):
                 raise ValueError("Blocks are Poisson sampled Gaussian steps, and these are not: nothing was added.")
-            sentences += _spend_all(plan.events, delta)
+            sentences += _spend_all(blocks, delta)
     except ValueError as refusal:
         problem = str(refusal)
     st.session_state[Keys.read_of_paste(Keys.PASTED)] = (sentences, problem, link)
 
 
-def _spend_all(events: Sequence[Event], delta: float) -> tuple[str, ...]:
+def _spend_all(steps: Sequence[tuple[SampledGaussian, int]], delta: float) -> tuple[str, ...]:
     """Puts these steps in the place of the page's blocks; says a budget that had to be raised.
 
     Raises:
         ValueError: a value is outside its range, there are too many blocks, or no budget holds them.
     """
-    blocks = BLOCKS.accept([(step.noise_multiplier, step.sample_rate, count) for step, count in events])  # type: ignore[attr-defined]
-    values = SPEND.read(state.get) | {"blocks": blocks, "delta": delta, "target_epsilon": TARGET.high}
-    facts = SPEND.asked(values).facts
-    if not all(entry.passed for entry in facts.entries):
+    blocks = BLOCKS.accept([(step.noise_multiplier, step.sample_rate, count) for step, count in steps])
+    values = SPEND.read(state.get)
+    before = state.get(TARGET)
+    enough = enough_for(blocks, before, values["filter_orders"], delta=delta, conversion=values["conversion"])
+    if not enough <= TARGET.high:
         raise ValueError(f"These steps cost more than ε = {numbers.plain(TARGET.high)}, the largest budget here.")
     state.put(BLOCKS, blocks)
     state.put(DELTA, delta)
-    if facts.filled <= state.get(TARGET):
+    if enough == before:
         return ()
-    state.put(TARGET, TARGET.check(min(numbers.up(facts.filled, 3), TARGET.high)))
+    state.put(TARGET, TARGET.check(enough))
     return (f"The budget was raised to ε = {numbers.plain(state.get(TARGET))}, which these steps fill.",)
 
 
 def _fill() -> None:
     try:
-        code = read(st.session_state.get(Keys.SNIPPET) or "")
+        code = filled(st.session_state.get(Keys.SNIPPET) or "")
     except ValueError as problem:
         st.session_state[Keys.read_of_paste(Keys.SNIPPET)] = ((), str(problem), "")
         return
@@ -189,6 +206,7 @@ def _fill() -> None:
 
 
 OWN_CONTROLS: dict[str, Callable[[], None]] = {
+    "counted": counted,
     "network": network,
     "learned": plan.learned,
     "start": plan.start,

@@ -1,29 +1,31 @@
-"""What stands on every page and where: its address and look, its two sides, headline and notes, and its side bar."""
+"""The frame of every page: its address and look, its two sides, headline and notes, and its side bar."""
 
 import json
 import mimetypes
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from html import escape, unescape
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.charts.hand import LOOK
+from dpviz.fields import AnyField
 from dpviz.questions import links
-from dpviz.questions.answer import Note
 from dpviz.questions.catalogue import PAGES
+from dpviz.questions.page import Page
+from dpviz.questions.plain_text import plain_text
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
+from dpviz.questions.words import Note
 from dpviz.ui import controls, history, present, server, state
-from dpviz.ui.hand.served import component
+from dpviz.ui.browser.routes import component
 from dpviz.ui.plain import plain
 from dpviz.ui.registry import PRESET, PRESETS
-from dpviz.ui.state import MOST_PINS, AnyField, Keys
+from dpviz.ui.state import MOST_PINS, Keys
 
 # The buttons and keys of undo and redo. Their state is {"entry": {"steps": [[a number that grows with every step, -1 or
 # 1], …]}}, the last ones.
@@ -32,36 +34,59 @@ _steps = component("history")
 
 ICON = str(Path(__file__).parent / "assets" / "icon.png")
 
-# Key → title, icon, and what is told under the pointer.
-_SHOWN = {
-    "home": ("Home", ":material/home:", "What is differential privacy?"),
-    "runs": ("Runs", ":material/history:", "Which run was worth its ε?"),
-} | {page.key: (page.title, page.icon, page.asks) for page in PAGES}
-# What people come for → the keys of its pages.
-SECTIONS = {
-    "": ("home",),
-    "See": ("compose", "orders", "langevin", "attack"),
-    "Choose": ("noise", "budget"),
-    "Train": ("train", "runs", "leakage"),
-    "Check": ("papers",),
-}
-ADDRESSES = [key for keys in SECTIONS.values() for key in keys if key != "home"]
+
+class NavigationEntry(NamedTuple):
+    """A page in the navigation: its section, title, icon, and what is told under the pointer."""
+
+    section: str
+    title: str
+    icon: str
+    asks: str
+
+
+def _entries() -> Iterator[tuple[str, NavigationEntry]]:
+    """Key and entry of every page, in the order of the navigation."""
+    yield "home", NavigationEntry("", "Home", ":material/home:", "What is differential privacy?")
+    for page in PAGES:
+        yield page.key, NavigationEntry(page.section, page.title, page.icon, page.asks)
+        if page.key == "train":
+            yield "runs", NavigationEntry(page.section, "Runs", ":material/history:", "Which run was worth its ε?")
+
+
+ENTRIES = dict(_entries())
+# These do more than ask questions: each has a file of `pages/`. The others share one.
+FILES = ("home", "train", "runs")
+ADDRESSES = [key for key in ENTRIES if key != "home"]
 
 
 def places() -> dict[str, StreamlitPage]:
-    """Key → page, each a file of `pages/`, in the order of the navigation."""
+    """Key → page, in the order of the navigation."""
     return {
-        key: st.Page(f"pages/{key}.py", title=title, icon=icon, help=asks, default=key == "home", url_path=key)
-        for keys in SECTIONS.values()
-        for key in keys
-        for title, icon, asks in [_SHOWN[key]]
+        key: st.Page(
+            f"pages/{key if key in FILES else 'question'}.py",
+            title=entry.title,
+            icon=entry.icon,
+            help=entry.asks,
+            default=key == "home",
+            url_path=key,
+        )
+        for key, entry in ENTRIES.items()
     }
+
+
+def asked() -> Page:
+    """The page of questions at the address that is open."""
+    return next(page for page in PAGES if page.key == st.session_state[Keys.ADDRESS])
 
 
 def navigation() -> StreamlitPage:
     """Draws the navigation; the page to be run."""
-    pages = places()
-    return st.navigation({name: [pages[key] for key in keys] for name, keys in SECTIONS.items()}, expanded=True)
+    sections: dict[str, list[StreamlitPage]] = {}
+    for key, place in places().items():
+        sections.setdefault(ENTRIES[key].section, []).append(place)
+    chosen = st.navigation(sections, expanded=True)
+    st.session_state[Keys.ADDRESS] = chosen.url_path
+    return chosen
 
 
 @lru_cache(maxsize=1)
@@ -74,12 +99,16 @@ def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
 
     `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone.
     """
+    came_from = st.session_state.get(Keys.PAGE, key)
     st.session_state[Keys.PAGE] = key
     present.read_link()
     st.html(_css() + present.style())
-    server.met()
-    state.load_from_url((*history.fields(), PRESET, *more), key, more)
-    history.settle(more)
+    server.visited()
+    fields = (*history.fields(), PRESET, *more)
+    if came_from != key:
+        state.follow(fields)
+    state.load_from_url(fields)
+    history.take_entries(more)
     leave()
 
 
@@ -116,7 +145,7 @@ def sides() -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def headline(html: str) -> None:
     """The page's result in plain words; `html` is already escaped where it must be."""
-    length = len(unescape(re.sub("<[^>]*>", "", html)))
+    length = len(plain_text(html))
     st.html(f'<p class="dpviz-headline" style="--of:{length}; --n:{length}" aria-live="polite">{html}</p>')
 
 
@@ -160,11 +189,12 @@ def follow_link(query: str | None = None) -> None:
         announcement = (
             f"window.dispatchEvent(new CustomEvent('dpviz-history', {{detail: {json.dumps(history.room())}}}));"
         )
+    query = "&".join(filter(None, [query, present.link()]))
     script = (
         f"{announcement}"
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
         f"'{state.session()}') location.replace(location.href); else (function write() {{"
-        f"const q = {present.kept(query)!r}, name = '{links.ENTERED}', seen = {controls.last_entry()};"
+        f"const q = {query!r}, name = '{links.ENTERED}', seen = {controls.last_entry()};"
         "const later = new URLSearchParams(location.search).getAll(name).filter((entry) => parseFloat(entry) > seen);"
         "const all = [q, ...later.map((entry) => `${name}=${encodeURIComponent(entry)}`)].filter(Boolean).join('&');"
         "const want = all ? '?' + all : '';"
@@ -183,7 +213,7 @@ def sidebar(key: str) -> None:
             _steps(
                 key=Keys.STEPS,
                 data={"room": history.room(), "seen": controls.last_undo()},
-                on_entry_change=history.settle,
+                on_entry_change=history.take_entries,
                 width="content",
             )
             _tools()

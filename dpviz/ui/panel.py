@@ -1,23 +1,21 @@
-"""The panel of controls beside a chart: which are in sight, how they are drawn, and what they say anew.
+"""The panel of controls beside a chart: the choice of those in sight, their drawing, and their updates.
 
 A what-if page shows what one usually moves, or (`expert=1`) all. The link says it and it stays in the session, as
 presenting does: no preset, pin, undo or script knows of it. Whatever is not shown is at its default, and a line says
 how many there are.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from dpviz.fields import numbers
-from dpviz.fields.expression import steps_of
-from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
+from dpviz.fields.field import AnyField, Choice, Flag, Number, Several, Text
 from dpviz.questions import units
-from dpviz.questions.layout import Control, InUnits, Item, Noted, Offered, Own, Row, fields_of, in_sight, moved_of
+from dpviz.questions.layout import FieldControl, Reader, SettingsSnapshot, control, fields_of, in_sight, moved_of
 from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.page import Page
-from dpviz.questions.question import Question
+from dpviz.questions.question import AnyQuestion
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import controls, history, present, state
 from dpviz.ui.controls import NumberControl
@@ -32,32 +30,33 @@ _HELP = (
 )
 
 
-def show(page: Page, question: Question[Any]) -> None:
+def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
     """All that stands beside the chart: the choice of a group, its controls, and the way to expert settings."""
     if present.presenting():
-        draw(present.controls(question))
+        draw(in_view(page, question, now), now)
         return
-    groups, hidden = _in_sight(question)
+    groups, hidden = _in_sight(question, now)
     chosen = _one_of(Keys.group(page.key), list(groups))
     if page.choice is not None and chosen == next(iter(groups)):
-        _draw_one(page.choice)
-    draw(groups[chosen])
+        _draw(control(page.choice), now)
+    draw(groups[chosen], now)
     _expert_switch(hidden)
 
 
-def in_view(page: Page, question: Question[Any]) -> Sequence[Control]:
+def in_view(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> Sequence[FieldControl]:
     """The controls that are in view: those of the open group, or the few of a lecture."""
     if present.presenting():
-        return present.controls(question)
-    groups, _ = _in_sight(question)
+        return [control(field) for field in present.controls(question, now)]
+    groups, _ = _in_sight(question, now)
     chosen: str = st.session_state.get(Keys.group(page.key), "")
     return groups[chosen if chosen in groups else next(iter(groups))]
 
 
-def drawn(page: Page, question: Question[Any]) -> tuple[object, ...]:
+def drawn(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> tuple[object, ...]:
     """What is drawn, but for numbers' messages: as long as it stays, messages are enough."""
-    groups, hidden = ({}, 0) if present.presenting() else _in_sight(question)
-    return (*groups, hidden), [*map(_shape, in_view(page, question))]
+    groups, hidden = ({}, 0) if present.presenting() else _in_sight(question, now)
+    shown = [(one.drawn_as, one.fields, one.options) for one in in_view(page, question, now)]
+    return *groups, hidden, shown, now(UNITS)
 
 
 def _one_of(kept: str, names: list[str]) -> str:
@@ -76,22 +75,26 @@ def _one_of(kept: str, names: list[str]) -> str:
 # --- which are in sight -----------------------------------------------------------------------------------------------
 
 
-def _in_sight(question: Question[Any]) -> tuple[Mapping[str, Sequence[Control]], int]:
+def _in_sight(question: AnyQuestion, now: SettingsSnapshot) -> tuple[Mapping[str, Sequence[FieldControl]], int]:
     """The controls to be drawn, without groups that have none; and how many settings are not drawn."""
-    every = question.groups(state.get)
-    kept = None if present.expert() else _kept(question, [item for items in every.values() for item in items])
-    parts = {name: in_sight(items, kept) for name, items in every.items()}
+    return now.made((question.key, "in sight"), lambda now: _chosen(question, now))
+
+
+def _chosen(question: AnyQuestion, now: Reader) -> tuple[Mapping[str, Sequence[FieldControl]], int]:
+    every = question.groups(now)
+    kept = None if present.expert() else _kept(question, now, [one for group in every.values() for one in group])
+    parts = {name: in_sight(group, kept) for name, group in every.items()}
     first = next(iter(parts))
-    shown = {name: controls for name, (controls, _) in parts.items() if controls or name == first}
+    shown = {name: seen for name, (seen, _) in parts.items() if seen or name == first}
     return shown, len({name for _, names in parts.values() for name in names})
 
 
-def _kept(question: Question[Any], items: Sequence[Item]) -> set[str]:
+def _kept(question: AnyQuestion, now: Reader, every: Sequence[FieldControl]) -> set[str]:
     """Names of settings that stay in sight: those that the link or the preset names, and those not at their defaults;
     these stay when they go back there, or a control would vanish under the hand that moved it.
     """
     before: set[str] = st.session_state.get(Keys.MOVED, set(st.query_params))
-    moved = moved_of(fields_of(items), state.get) | before
+    moved = moved_of(fields_of(every), now) | before
     st.session_state[Keys.MOVED] = moved
     preset = history.preset()
     return moved | set(preset.values if preset is not None and preset in question.presets else ())
@@ -110,7 +113,7 @@ def _expert_switch(hidden: int) -> None:
 
 
 def _switch(to: str) -> None:
-    history.settle()
+    history.take_entries()
     st.session_state[Keys.EXPERT] = to
     st.session_state[Keys.MOVED] = set()
 
@@ -118,124 +121,112 @@ def _switch(to: str) -> None:
 # --- drawn, and changed -----------------------------------------------------------------------------------------------
 
 
-def draw(items: Sequence[Control]) -> None:
+def draw(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     """The controls, in their order."""
     st.session_state[Keys.DRAWINGS] = st.session_state.get(Keys.DRAWINGS, 0) + 1
-    for item in items:
-        _draw_one(item)
-    st.session_state[Keys.MESSAGES] = messages(items)
+    for one in shown:
+        _draw(one, now)
+    st.session_state[Keys.MESSAGES] = messages(shown, now)
     st.session_state[Keys.TOUCHED] = frozenset()
 
 
-def messages(items: Sequence[Control]) -> Messages:
+def messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
     """What the numbers' controls among them are to say now, by their fields' keys."""
-    return {one.field.key: one.says for item in items for one in _numbers(item)}
+    return {one.field.key: one.says for control in shown for one in _numbers(control, now)}
 
 
-def changed_messages(items: Sequence[Control]) -> Messages:
+def changed_messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
     """Messages that changed since the controls were drawn. Always all of them: a browser that receives two answers at
     once keeps only the last.
     """
-    now, drawn = messages(items), st.session_state.get(Keys.MESSAGES, {})
+    fresh, drawn = messages(shown, now), st.session_state.get(Keys.MESSAGES, {})
     before: frozenset[str] = st.session_state.get(Keys.TOUCHED, frozenset())
-    touched = before | {key for key, says in now.items() if says != drawn.get(key)}
+    touched = before | {key for key, says in fresh.items() if says != drawn.get(key)}
     st.session_state[Keys.TOUCHED] = touched
-    return {key: _differing(says, drawn.get(key, {})) for key, says in now.items() if key in touched}
+    return {key: _differing(says, drawn.get(key, {})) for key, says in fresh.items() if key in touched}
 
 
 def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in now.items() if key not in BUILT or value != before.get(key)}
 
 
-def _shape(item: Control) -> object:
-    """What is drawn of one control."""
-    if isinstance(item, Row):
-        return tuple(_shape(field) for field in item.fields)
-    if isinstance(item, InUnits):
-        return state.get(UNITS), *(field.key for field in item.fields)
-    if isinstance(item, Offered):
-        return item.field.key, item.options
-    return item.field.key if isinstance(item, Noted) else item.name if isinstance(item, Own) else item.key
-
-
-def _draw_one(item: Control) -> None:
-    if isinstance(item, Row):
-        for column, field in zip(st.columns(item.shares or len(item.fields), gap="small"), item.fields, strict=True):
-            with column:
-                _draw_one(field)
-    elif isinstance(item, Number | Noted | InUnits):
-        if isinstance(item, InUnits) and RATE in item.fields:  # there are two ways to enter it
-            controls.choice(UNITS, label_visible=False)
-        for one in _numbers(item):
+def _draw(control: FieldControl, now: SettingsSnapshot) -> None:
+    if control.drawn_as == UNITS.key:
+        controls.choice(UNITS, label_visible=False)
+        for one in _numbers(control, now):
             one.draw()
-    elif isinstance(item, Offered):
-        controls.several(item.field, item.options)
-    elif isinstance(item, Own):
-        OWN_CONTROLS[item.name]()
-    elif isinstance(item, Choice):
-        controls.choice(item, horizontal=not item.tall)
-    elif isinstance(item, Several):
-        controls.several(item)
-    elif isinstance(item, Flag):
-        controls.flag(item)
-    elif isinstance(item, Text):
-        controls.text(item)
+    elif control.drawn_as:
+        OWN_CONTROLS[control.drawn_as]()
+    elif len(control.fields) == 1:
+        _draw_field(control.fields[0], control)
     else:
-        raise TypeError(f"Expected a field that has a control, found {type(item).__name__} {item.key!r}.")
+        shares = [3 if isinstance(field, Choice) else 2 for field in control.fields]
+        for column, field in zip(st.columns(shares, gap="small"), control.fields, strict=True):
+            with column:
+                _draw_field(field, control)
 
 
-def _numbers(item: Control) -> list[NumberControl]:
-    if isinstance(item, Row):
-        return [one for field in item.fields for one in _numbers(field)]
-    if isinstance(item, Noted):
-        more: dict[str, Any] = {"note": item.note, "offers": item.choices, "why": item.why, "size": item.size}
-        return [controls.number_control(item.field, **more)]
-    if isinstance(item, InUnits):
-        return rate_and_steps(item.fields)
-    return [controls.number_control(item, slider=bool(item.ticks))] if isinstance(item, Number) else []
+def _draw_field(field: AnyField, control: FieldControl) -> None:
+    match field:
+        case Number():
+            _number(field, control).draw()
+        case Several():
+            controls.several(field, control.options)
+        case Choice():
+            controls.choice(field, horizontal=not field.tall)
+        case Flag():
+            controls.flag(field)
+        case Text():
+            controls.text(field)
+        case _:
+            raise TypeError(f"Expected a field that has a control, found {type(field).__name__} {field.key!r}.")
+
+
+def _numbers(control: FieldControl, now: SettingsSnapshot) -> list[NumberControl]:
+    if control.drawn_as:
+        return rate_and_steps(control.fields, now) if control.drawn_as == UNITS.key else []
+    return [_number(field, control) for field in control.fields if isinstance(field, Number)]
+
+
+def _number(field: Number, control: FieldControl) -> NumberControl:
+    return controls.number_control(
+        field,
+        slider=bool(field.ticks),
+        note=control.warning,
+        offers=control.choices,
+        why=control.caption or "",
+        size=control.size,
+    )
 
 
 # --- q and T ----------------------------------------------------------------------------------------------------------
 
 
-def rate_and_steps(fields: Collection[Field[Any]]) -> list[NumberControl]:
+def rate_and_steps(fields: Sequence[AnyField], now: SettingsSnapshot) -> list[NumberControl]:
     """The controls of q and T, as they are or as data set size N, batch size and epochs.
 
     Args:
-        fields: Which of q and T the page uses.
+        fields: Those that the page uses: q, perhaps T, and N.
+        now: The values of this moment.
     """
-    if RATE not in fields:
-        return [controls.number_control(STEPS)]
     size = controls.number_control(SIZE, slider=False)
-    if state.get(UNITS) == "mechanism":
+    if now(UNITS) == "mechanism":
         return [*(controls.number_control(field) for field in (RATE, STEPS) if field in fields), size]
-    _forget_old_errors()
-    n = state.get(SIZE)
-    caption = _resulting_mechanism(STEPS in fields)
-    stops = [*(tick for tick in BATCH.ticks if tick < n), n]
+    _forget_old_errors(now)
+    n = now(SIZE)
+    caption = units.made(now, with_steps=STEPS in fields)
+    stops = [*(text for text, tick in zip(BATCH.stops, BATCH.ticks, strict=True) if tick < n), BATCH.write(n)]
     why = "" if STEPS in fields else caption
-    batch = controls.number_control(BATCH, value=units.batch(state.get), stops=stops, why=why)
+    batch = controls.number_control(BATCH, value=units.batch(now), stops=stops, why=why)
     if STEPS not in fields:
         return [size, batch]
-    return [size, batch, controls.number_control(EPOCHS, value=units.epochs(state.get), why=caption)]
+    return [size, batch, controls.number_control(EPOCHS, value=units.epochs(now), why=caption)]
 
 
-def _forget_old_errors() -> None:
+def _forget_old_errors(get: SettingsSnapshot) -> None:
     """q or T was set otherwise: a wrong batch is then of no interest."""
-    now = state.get(RATE), state.get(STEPS), state.get(SIZE)
+    now = get(RATE), get(STEPS), get(SIZE)
     if st.session_state.get(Keys.READ_OF) != now:
         st.session_state[Keys.READ_OF] = now
         state.forget_error(BATCH)
         state.forget_error(EPOCHS)
-
-
-def _resulting_mechanism(with_steps: bool) -> str:
-    """What the units make: "q = 0.01, T = 1 000 steps"."""
-    rate, steps = state.get(RATE), state.get(STEPS)
-    caption = f"q = {numbers.plain(rate, digits=4)}"
-    if not with_steps:
-        return caption
-    epochs = units.epochs(state.get)
-    up = rate and steps_of(epochs, rate) > float(f"{epochs / rate:.12g}")
-    rounded = f" = {numbers.plain(rate * steps, digits=6)} epochs, rounded up" if up else ""
-    return f"{caption}, T = {numbers.steps(steps)} step{'s' * (steps != 1)}{rounded}"

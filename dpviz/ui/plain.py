@@ -1,4 +1,4 @@
-r"""Words of a person, a link or a file as they are: shown, and never read as Markdown, HTML or a chart's markup.
+r"""Texts of a person, a link or a file shown as they are: never read as Markdown, HTML or a chart's markup.
 
 What goes through `st.html` is escaped with `html.escape`; a button's label, a caption, a warning is Markdown to
 Streamlit, and a chart reads tags: these are for them.

@@ -1,5 +1,5 @@
-"""Two barer ways to show a page: `present=1`, for a lecture, and `embed=1`, within another page; and a fuller one:
-`expert=1`. All are said by the link, and stay in it and in the session.
+"""Ways to show a page, set by its link and kept in the session: barer for a lecture (`present=1`) or within another
+page (`embed=1`), fuller with all settings (`expert=1`).
 
 A page that is presented shows headline, chart and up to three sliders in large type, which the presenter chooses, and
 the pins of the link as stops of a story.
@@ -8,14 +8,14 @@ the pins of the link as stops of a story.
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.fields.field import Field, Number
-from dpviz.questions.question import Question
+from dpviz.fields.field import AnyField, Number
+from dpviz.questions.layout import Reader
+from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shown import sliders
 from dpviz.ui import history, state
 from dpviz.ui.state import Keys
@@ -65,14 +65,14 @@ def style() -> str:
     return f"<style>{''.join((HERE / f'{name}.css').read_text() for name in names)}</style>"
 
 
-def kept(query: str) -> str:
-    """A query string with what the link says of the mode."""
+def link() -> str:
+    """What the page's link says of the mode, as a query string."""
     more = {
         "present": st.session_state.get(Keys.PRESENT, ""),
         "embed": "true" if embedded() else "",
         "expert": "1" if expert() else "",
     }
-    return "&".join(filter(None, [query, urlencode({key: text for key, text in more.items() if text})]))
+    return urlencode({key: text for key, text in more.items() if text})
 
 
 # --- a lecture --------------------------------------------------------------------------------------------------------
@@ -93,10 +93,10 @@ window.onkeydown = (event) => {
 """
 
 
-def controls(question: Question[Any]) -> list[Number]:
+def controls(question: AnyQuestion, get: Reader) -> list[Number]:
     """The controls below the chart: those chosen or named by the link, else the first that act, experts' ones last."""
-    numbers = sliders(question, state.get)
-    by_name = {field.earlier: field for field in numbers} | {field.key: field for field in numbers}
+    numbers = sliders(question, get)
+    by_name = {field.key: field for field in numbers}
     named = [by_name[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in by_name]
     return named[:MOST] or numbers[:SHOWN]
 
@@ -113,12 +113,12 @@ def begin() -> None:
 
 
 def _switch(on: str) -> None:
-    history.settle()
+    history.take_entries()
     st.session_state[Keys.PRESENT] = on
     st.session_state[Keys.STOP] = -1
 
 
-def bar(question: Question[Any]) -> None:
+def bar(question: AnyQuestion, get: Reader) -> None:
     """What stands at the edge of a presented page: the way through the story, its sliders, and the way out."""
     if presenting():
         st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
@@ -128,15 +128,15 @@ def bar(question: Question[Any]) -> None:
                 st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
                 st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
-            _chooser(question)
+            _chooser(question, get)
             st.button("", key="present-leave", on_click=_switch, args=("",), icon=":material/close:", help=LEAVE)
 
 
-def _chooser(question: Question[Any]) -> None:
+def _chooser(question: AnyQuestion, get: Reader) -> None:
     """Which sliders are on screen; the link says so too. A widget's options never change: others, another widget."""
-    names = {field.key: field.label for field in sliders(question, state.get)}
+    names = {field.key: field.label for field in sliders(question, get)}
     key = f"present.sliders.{'.'.join(names)}"
-    st.session_state[key] = [field.key for field in controls(question)]
+    st.session_state[key] = [field.key for field in controls(question, get)]
     with st.popover("Sliders", icon=":material/tune:", help="Which sliders are on screen."):
         st.multiselect(
             "Sliders on screen",
@@ -151,11 +151,11 @@ def _chooser(question: Question[Any]) -> None:
 
 
 def _choose(key: str) -> None:
-    history.settle()
+    history.take_entries()
     st.session_state[Keys.PRESENT] = ".".join(st.session_state[key]) or "1"
 
 
-def way_out(own: Sequence[Field[Any]]) -> None:
+def way_out(own: Sequence[AnyField]) -> None:
     """From an embedded page to the whole one in this state; `own` are the page's fields."""
     if embedded():
         query = state.query(own, history.pins())

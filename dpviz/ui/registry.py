@@ -1,8 +1,6 @@
 """Every field and every preset of every page: one namespace in the URL and in the session."""
 
-from typing import Any
-
-from dpviz.fields.field import Choice, Field
+from dpviz.fields.field import AnyField, Choice
 from dpviz.questions import links, mechanism
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.presets import Preset
@@ -19,24 +17,24 @@ PRESET = Choice(
     options={"": "none"} | {key: preset.name for key, preset in links.PRESETS.items()},
 )
 
-FIELDS: tuple[Field[Any], ...] = (
+FIELDS: tuple[AnyField, ...] = (
     *mechanism.FIELDS,
     *(field for page in PAGES for field in page.fields),
     IMAGE,
     EPOCHS,
     UNITS,
 )
-SHARED = {field.key: field for field in FIELDS if not field.earlier}
+SHARED = {field.key: field for field in FIELDS if field.entry in ("", field.key)}
 FIELDS = tuple(({field.key: field for field in FIELDS} | SHARED).values())
 
 # Page key → the same fields, those that it declares for itself as it does: with its own default, for one.
-OF_PAGE: dict[str, tuple[Field[Any], ...]] = {
+OF_PAGE: dict[str, tuple[AnyField, ...]] = {
     page.key: tuple({field.key: field for field in (*FIELDS, *page.fields)}.values()) for page in PAGES
 }
 
 
 # Page key → the fields that decide what it shows: what "Reset this page" resets. All of the mechanism, a batch's N too,
 # where any of it is asked for.
-OWN: dict[str, tuple[Field[Any], ...]] = {
+OWN: dict[str, tuple[AnyField, ...]] = {
     page.key: (*(mechanism.FIELDS if mechanism.RATE in page.fields else ()), *page.fields, PRESET) for page in PAGES
 } | {"home": mechanism.FIELDS}

@@ -1,4 +1,4 @@
-"""Shows any question: headline, chart, metrics, notes, details, and the controls beside them.
+"""The page of any question: headline, chart, metrics, notes, details, and the controls beside them.
 
 One fragment holds all that follows the controls, and in it another what shows the answer: an entered number runs that
 alone, and the chart tells controls what they are to say.
@@ -7,20 +7,21 @@ alone, and the chart tells controls what they are to say.
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
-from dpviz.questions.answer import Answer
+from dpviz.questions.answer import AnyAnswer
+from dpviz.questions.computed import Joined
+from dpviz.questions.frames import Alone, Shown
+from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
-from dpviz.questions.question import Question
+from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shown import explained, frame, settings
-from dpviz.ui import boundary, controls, details, history, measuring, page, panel, pieces, present, state
+from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand.fetched import Alone, Shown
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -43,7 +44,8 @@ def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
         with st.sidebar, held("sidebar"):
             page.sidebar(shown.key)
     _body(shown, acts)
-    present.bar(shown.question(state.get))
+    now = state.snapshot()
+    present.bar(shown.question(now), now)
 
 
 @st.fragment
@@ -55,13 +57,14 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
     with top, bound.held("notes"):
         page.notes()
     with bound.held("settings"):
-        history.settle()
+        history.take_entries()
     measuring.begin()
-    question = shown.question(state.get)
+    now = state.snapshot()
+    question = shown.question(now)
     with top:
-        _headline(shown, question)
+        _headline(shown, question, now)
     # The chart first: what the visitor waits for is on its way while the controls are still being made.
-    within = _whole.set(bound)
+    within = _whole.set((bound, now))
     try:
         with left:
             _answered(shown)
@@ -69,8 +72,8 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
         _whole.reset(within)
     with right, bound.held("controls"):
         acts()
-        panel.show(shown, question)
-        st.session_state[Keys.DRAWN] = _drawn(shown)
+        panel.show(shown, question, now)
+        st.session_state[Keys.DRAWN] = _drawn(shown, now)
     bound.worked()
     if missing := measuring.missing():
         with top:
@@ -82,8 +85,8 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
                 st.rerun()
 
 
-# The boundary of the run of the whole body that is under way, None where what shows the answer runs alone.
-_whole: ContextVar[Boundary | None] = ContextVar("whole", default=None)
+# Of the run of the whole body that is under way, None where what shows the answer runs alone.
+_whole: ContextVar[tuple[Boundary, SettingsSnapshot] | None] = ContextVar("whole", default=None)
 
 
 @st.fragment
@@ -92,18 +95,20 @@ def _answered(shown: Page) -> None:
     than this would be another, the whole page runs.
     """
     whole = _whole.get()
-    bound = whole or Boundary(shown.key, OWN[shown.key])
-    if whole is None:
+    bound, now = whole or (Boundary(shown.key, OWN[shown.key]), None)
+    if now is None:
         if controls.undo_steps():  # undo changes more than numbers
             st.rerun()
         with bound.held("settings"):
-            history.settle()
-            if st.session_state.get(Keys.DRAWN) != _drawn(shown):
+            history.take_entries()
+        now = state.snapshot()
+        with bound.held("settings"):
+            if st.session_state.get(Keys.DRAWN) != _drawn(shown, now):
                 st.rerun()
         measuring.begin()
-    question = shown.question(state.get)
+    question = shown.question(now)
     with bound.held("result"):
-        answer = _result(shown, question, alone=whole is None)
+        answer = _result(shown, question, now, alone=whole is None)
         if answer is not None:
             _below(shown, question, answer)
     if whole is None:
@@ -114,16 +119,16 @@ def _answered(shown: Page) -> None:
     present.way_out(OWN[shown.key])
 
 
-def _drawn(shown: Page) -> tuple[object, ...]:
+def _drawn(shown: Page, now: SettingsSnapshot) -> tuple[object, ...]:
     """What is drawn, but for what follows an entered number."""
-    question = shown.question(state.get)
-    return question.key, *panel.drawn(shown, question), tuple(st.session_state.get(Keys.NOTES, ()))
+    question = shown.question(now)
+    return question.key, *panel.drawn(shown, question, now), tuple(st.session_state.get(Keys.NOTES, ()))
 
 
-def _headline(shown: Page, question: Question[Any]) -> None:
+def _headline(shown: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
     """The result in plain words; from then on the chart says it."""
     try:
-        parts = joined(shown.key, question, compute(question, state.get))
+        _, parts = _answers(shown, question, now)
         page.headline(*explained(question.headline(parts.answer)))
     except ValueError:
         page.headline("There is no result for these settings.")
@@ -131,10 +136,24 @@ def _headline(shown: Page, question: Question[Any]) -> None:
         return
 
 
-def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any] | None:
+def _answers(shown: Page, question: AnyQuestion, now: SettingsSnapshot) -> tuple[AnyAnswer, Joined]:
+    """The answer without its slow parts, and with what is there of them: once a run, so that all of a page agrees.
+
+    Raises:
+        ValueError: these values have no answer.
+    """
+
+    def made(now: Reader) -> tuple[AnyAnswer, Joined]:
+        answer = compute(question, now)
+        return answer, joined(shown.key, question, answer)
+
+    return now.made((question.key, "answers"), made)
+
+
+def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone: bool) -> AnyAnswer | None:
     """Chart, metrics and notes; the answer, None where there is none."""
     try:
-        asked = compute(question, state.get)
+        asked, parts = _answers(shown, question, now)
     except ValueError as problem:
         if alone:  # the headline says something else then
             st.rerun()
@@ -145,29 +164,29 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
     show: Shown = Alone(question.key, height)
     if history.pins() or preset:
         show = lambda answer: frame(question, answer, plot_of(answer), height)  # noqa: E731
-    below = question.below(joined(shown.key, question, asked).answer)
-    parts, words = pieces.live_plot(
+    words = plots.live_plot(
         shown.key,
         question,
-        state.get,
+        now,
         asked,
+        parts,
         show,
         key=question.key,
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
-        caption=settings(question, state.get),
-        changed=panel.changed_messages(panel.in_view(shown, question)) if alone else {},
-        whole=bool(below) or details.opened(shown.key, question),
+        caption=settings(question, now),
+        changed=panel.changed_messages(panel.in_view(shown, question, now), now) if alone else {},
+        whole=bool(question.below(parts.answer)) or details.opened(shown.key, question),
         fills=not present.presenting(),
     )
     strip = "" if present.presenting() else words["strip"]
-    st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
+    st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, now))}')
     if parts.failed:
         page.note("A part of this result could not be computed. The rest is shown.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(parts.failed,))
     return parts.answer
 
 
-def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
+def _below(shown: Page, question: AnyQuestion, answer: AnyAnswer) -> None:
     """What stands below the notes, but of a bare page: the doors at their place, then what the question brings."""
     if present.bare():
         return
@@ -181,11 +200,11 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
 # --- chart ------------------------------------------------------------------------------------------------------------
 
 
-def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
+def _beside_pins(shown: Page, question: AnyQuestion) -> Callable[[AnyAnswer], Plot]:
     """What draws an answer beside what is pinned, with a preset's printed points."""
     pinned, preset = [] if present.presenting() else _pinned(shown, question), history.preset()
 
-    def plot_of(answer: Answer[Any]) -> Plot:
+    def plot_of(answer: AnyAnswer) -> Plot:
         plot = answer.plot.beside(pinned)
         if preset and preset in question.presets and question.printed(answer) and isinstance(plot, LinePlot):
             plot = replace(plot, points=(*plot.points, *preset.points))
@@ -194,7 +213,7 @@ def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]]
     return plot_of
 
 
-def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
+def _pinned(shown: Page, question: AnyQuestion) -> list[tuple[str, Plot]]:
     """Plots of pinned states that answer this question, with their slow part where it is there."""
     built = []
     for pin in history.pins():

@@ -1,4 +1,4 @@
-"""What the app's server is made of beside Streamlit: the guard, how it begins and ends, and sessions of who left."""
+"""The app's server around Streamlit: access guard, start and end, and the sessions of visitors who left."""
 
 import asyncio
 import errno
@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime import get_instance
@@ -23,8 +23,8 @@ from dpviz.runs.cluster.memory import give_back, keep_little
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
-from dpviz.ui.hand import ahead
-from dpviz.ui.hand.beside import makers
+from dpviz.ui.browser import warmup
+from dpviz.ui.browser.pool import pool
 
 
 @cache
@@ -132,12 +132,12 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
             at_the_end.enter_context(browser_opened(owner(), address))
-        makers.begin()
-        at_the_end.callback(makers.end)
-        watching, over = asyncio.create_task(watch()), ahead.begin()
+        pool.begin()
+        at_the_end.callback(pool.end)
+        beside = [asyncio.create_task(watch()), asyncio.create_task(warmup.warm_up())]
         yield
-        watching.cancel()
-        over.set()
+        for task in beside:
+            task.cancel()
         await asyncio.to_thread(shutdown_shared)
 
 
@@ -150,15 +150,15 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
 AWAY = 60.0  # seconds in which a lost connection finds its session again; Streamlit itself would wait for 120
 EVERY = 10.0
 
-_met: dict[str, float | None] = {}  # session → when it was first found without a visitor
+_visited: dict[str, float | None] = {}  # session → when it was first found without a visitor
 
 
-def met() -> None:
+def visited() -> None:
     """A page is drawn for the present session."""
-    ahead.make_way()
+    warmup.make_way()
     context = get_script_run_ctx(suppress_warning=True)
     if context is not None:
-        _met[context.session_id] = None
+        _visited[context.session_id] = None
 
 
 def end(sessions: Any, now: float) -> int:
@@ -167,17 +167,17 @@ def end(sessions: Any, now: float) -> int:
     `sessions` is Streamlit's runtime.
     """
     ended = 0
-    for session, since in list(_met.items()):
+    for session, since in list(_visited.items()):
         if sessions.is_active_session(session):
-            _met[session] = None
+            _visited[session] = None
         elif since is None:
-            _met[session] = now
+            _visited[session] = now
         elif now - since >= AWAY:
             held = _held_by(sessions, session)
             sessions.close_session(session)
             if held is not None:
                 held.clear()
-            del _met[session]
+            del _visited[session]
             ended += 1
     return ended
 

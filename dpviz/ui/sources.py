@@ -1,6 +1,5 @@
-"""Samples as the app has them: measured in the process beside it, or uploaded and kept for the session."""
+"""Samples in the app: measured in the process beside it, or uploaded and kept for the session."""
 
-from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -10,6 +9,7 @@ from dpviz._remember import Memory
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.upload import columns, read_distances
 from dpviz.questions.gradients import NO_FILE, File
+from dpviz.questions.layout import Values
 from dpviz.questions.source import Held, Measurable, Missing, NoSample, Source
 from dpviz.runs.measuring.measurement import Request
 from dpviz.ui import measuring
@@ -20,18 +20,17 @@ STILL_TO_MEASURE = "This has to be measured. Release the slider to start."
 _UPLOAD_MEMORY = 64 * 2**20  # bytes of results that are kept with an upload
 
 
-def resolved(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A question's values, where every sample that only the app can give is there, or missing for a reason."""
-    return {key: _resolved(value) if isinstance(value, Source) else value for key, value in values.items()}
-
-
-def known(value: Any, held: Any) -> Any:
-    """A value without a session: where it is a sample that only the app can give, `held` if that is the same one, or
-    what was measured before.
+def with_held(values: Values, held: Values) -> Values:
+    """A question's values without a session: samples that only the app can give are those that are `held`, or were
+    measured before.
 
     Raises:
-        NoSample: it is another one.
+        NoSample: another one is asked for.
     """
+    return {key: _with_held(value, held[key]) for key, value in values.items()}
+
+
+def _with_held(value: Any, held: Any) -> Any:
     if not isinstance(value, Measurable | File):
         return value
     # A file is chosen beside the fields: whichever is held is the one.
@@ -42,7 +41,8 @@ def known(value: Any, held: Any) -> Any:
     raise NoSample(STILL_TO_MEASURE, coming=True)
 
 
-def _resolved(source: Source[Any]) -> Source[Any]:
+def resolved(source: Source[Any]) -> Source[Any]:
+    """The same, where it is a sample that only the app can give: there, or missing for a reason."""
     if isinstance(source, Measurable):
         try:
             return Held(source, measuring.result(Request(source.measured, source.target, source.arguments)))
@@ -57,7 +57,7 @@ def _resolved(source: Source[Any]) -> Source[Any]:
 
 def upload() -> None:
     """The chooser for a file of one's own, and what was wrong with the last one."""
-    st.file_uploader("Norms or distances", type=["csv", "npy", "txt"], key=Keys.UPLOAD_WIDGET)
+    st.file_uploader("Norms or distances", type=["csv", "tsv", "txt", "json", "npy"], key=Keys.UPLOAD_WIDGET)
     held: Held[GradientSample] | None = st.session_state.get(Keys.UPLOAD)
     _, names = st.session_state.get(Keys.UPLOAD_NAMES, ("", []))
     if len(names) > 1:

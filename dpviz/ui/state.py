@@ -1,4 +1,4 @@
-"""What a visitor has set: one session, one value a field, whichever page or widget wrote it.
+"""The session's state: one value a field, whichever page or widget wrote it.
 
 Widgets come and go with their page; the values here stay. Every session key of the app is named in `Keys`.
 """
@@ -12,12 +12,11 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from dpviz.fields.field import Field
+from dpviz.fields.field import AnyField, Field
 from dpviz.questions import links
-from dpviz.questions.layout import Reader, of_texts
+from dpviz.questions.layout import Reader, SettingsSnapshot, of_texts
 
 V = TypeVar("V")
-AnyField = Field[Any]
 
 
 def _of_page(name: str) -> Callable[[str], str]:
@@ -42,6 +41,7 @@ class Keys:
     NOTES = "notes_on_link"
     GO = "go_to_page"
     PAGE = "page"
+    ADDRESS = "address"
     PRESENT = "present"
     EMBED = "embed"
     EXPERT = "expert"
@@ -101,6 +101,11 @@ def get(field: Field[V]) -> V:
     return value
 
 
+def snapshot() -> SettingsSnapshot:
+    """All values of this moment: those that a run of a page answers to."""
+    return SettingsSnapshot(get)
+
+
 def put(field: Field[V], value: V) -> None:
     """Set `field`; what was wrongly typed for it, and what a link got wrong, is forgotten."""
     st.session_state[Keys.value(field)] = value
@@ -144,10 +149,15 @@ def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
 
 def texts(fields: Iterable[AnyField], beneath: Mapping[str, str] | None = None) -> dict[str, str]:
     """What differs from the defaults, or from the preset's values `beneath`, as text: what a link carries."""
-    written = {field.key: (field.write(get(field)), field.write(field.default)) for field in fields}
-    return {
-        key: text for key, (text, usual) in written.items() if text != usual or text != (beneath or {}).get(key, usual)
-    }
+    beneath = beneath or {}
+    written: dict[str, str] = {}
+    for field in fields:
+        if Keys.value(field) not in st.session_state and field.key not in beneath:
+            continue  # at its default
+        text, usual = field.write(get(field)), field.write(field.default)
+        if text != usual or text != beneath.get(field.key, usual):
+            written[field.key] = text
+    return written
 
 
 def query(fields: Iterable[AnyField], pins: Iterable[str] = (), beneath: Mapping[str, str] | None = None) -> str:
@@ -158,11 +168,10 @@ def query(fields: Iterable[AnyField], pins: Iterable[str] = (), beneath: Mapping
 MOST_PINS = 6
 
 
-def load_from_url(fields: Iterable[AnyField], page: str, more: Iterable[AnyField] = ()) -> None:
+def load_from_url(fields: Iterable[AnyField]) -> None:
     """Once a session and field: take every value of the page's link, made legal, and note what had to be changed.
 
-    Pages bring fields of their own, so each field is looked for when it is first met; `page` and `more` as in
-    `links.read`.
+    Pages bring fields of their own, so each field is looked for when it is first met.
     """
     met: frozenset[str] = st.session_state.get(Keys.LOADED, frozenset())
     known = {field.key: field for field in fields if field.key not in met}
@@ -170,13 +179,25 @@ def load_from_url(fields: Iterable[AnyField], page: str, more: Iterable[AnyField
         return
     st.session_state[Keys.LOADED] = met | known.keys()
     link = {key: st.query_params[key] for key in st.query_params}
-    values, notes = _legal(known, links.read(link, page, more))
+    values, notes = _legal(known, links.read(link))
     for key, value in values.items():
         put(known[key], value)
     if not met:
-        st.session_state[Keys.PINS], wrong = _pins(known, st.query_params.get_all("pin"), links.version(link), page)
-        notes = [*links.odd(link, page), *notes, *wrong]
+        refusal = links.refusal(link)
+        st.session_state[Keys.PINS], wrong = _pins(known, [] if refusal else st.query_params.get_all("pin"))
+        notes = [*([refusal] if refusal else []), *notes, *wrong]
     if not met or notes:
+        st.session_state[Keys.NOTES] = notes
+
+
+def follow(fields: Iterable[AnyField]) -> None:
+    """Take what a link within the app says, which was followed to this page: all of it, also what was set before."""
+    known = {field.key: field for field in fields}
+    link = {key: st.query_params[key] for key in st.query_params}
+    values, notes = _legal(known, links.read(link))
+    for key, value in values.items():
+        put(known[key], value)
+    if values or notes:
         st.session_state[Keys.NOTES] = notes
 
 
@@ -196,14 +217,14 @@ def _legal(
     return values, notes
 
 
-def _pins(known: Mapping[str, AnyField], texts: Iterable[str], version: str, page: str) -> tuple[list[str], list[str]]:
-    """Pinned states of a link of that version, each written as the app itself would write it, and notes."""
+def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Pinned states of a link, each written as the app itself would write it, and notes."""
     pins: list[str] = []
     notes: list[str] = []
     for text in dict.fromkeys(texts):
-        pin = {links.VERSION: version, **dict(parse_qsl(text, keep_blank_values=True))}
-        values, wrong = _legal(known, links.read(pin, page))
-        if text and not known.keys() & links.read(pin).keys():
+        pin = links.read(dict(parse_qsl(text, keep_blank_values=True)))
+        values, wrong = _legal(known, pin)
+        if text and not known.keys() & pin.keys():
             notes.append(f"Pinned state: “{text[:40]}” holds no settings and was left out.")
             continue
         notes += [f"Pinned state: {note}" for note in wrong]

@@ -1,6 +1,8 @@
 """What several tests compare with: the Gaussian's exact profile and Bayesian costs, written down term by term."""
 
 import math
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import mpmath
@@ -12,6 +14,7 @@ from scipy.stats import t as student
 
 from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.accounting.pld.privacy_loss import LossDistribution
+from dpviz.mechanisms import Event, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -43,6 +46,19 @@ def library_epsilon(
     rounding = {"pessimistic_estimate": above, "use_connect_dots": dots, "value_discretization_interval": interval}
     one = privacy_loss_distribution.from_gaussian_mechanism(sigma, sampling_prob=rate, **rounding)
     return float(one.self_compose(steps).get_epsilon_for_delta(delta))
+
+
+def library_epsilon_of_events(events: Sequence[Event], delta: float, interval: float, *, above: bool) -> float:
+    """The same of unlike sampled Gaussian steps [(mechanism, count), …] together."""
+    rounding = {"pessimistic_estimate": above, "use_connect_dots": above, "value_discretization_interval": interval}
+    parts = [
+        privacy_loss_distribution.from_gaussian_mechanism(
+            mechanism.noise_multiplier, sampling_prob=mechanism.sample_rate, **rounding
+        ).self_compose(count)
+        for mechanism, count in events
+        if isinstance(mechanism, SampledGaussian)
+    ]
+    return float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta))
 
 
 def step_moment(u: Any, order: int, rate: float, side: str = "left") -> mpmath.mpf:

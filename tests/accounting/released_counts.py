@@ -3,7 +3,7 @@
 from typing import Any
 
 import dpviz
-from dpviz.accounting.adaptive.policies import Released, release
+from dpviz.accounting.adaptive.released import Released, release
 
 
 class Anything:

@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import dpviz
-from dpviz.accounting.adaptive.filter import (
-    BudgetExceeded,
-    Filter,
-    IndividualFilter,
-    individual_steps,
-    one_order_filter,
-    planned_epsilon,
-)
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
 from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter, MixtureOdometer, fully_adaptive_spent
+from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS, VARIANTS, OdometerAccountant
+from dpviz.accounting.adaptive.one_order import one_order_filter, planned_epsilon
 from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer, rogers_odometer_epsilon, rogers_spent
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 from dpviz.accounting.ledger import Ledger

@@ -23,9 +23,12 @@ from dpviz.accounting.attack.income_example import (
     play,
 )
 from dpviz.accounting.attack.membership import attack_success, sure_success
+from dpviz.accounting.pld import grid
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_profile
-from dpviz.accounting.pld.grid import gaussian_epsilon, gaussian_log_delta
-from dpviz.mechanisms import SampledGaussian
+from dpviz.accounting.pld.grid import gaussian_log_delta
+from dpviz.accounting.pld.privacy_loss import Brackets
+from dpviz.accounting.pld.single_step import gaussian_epsilon
+from dpviz.mechanisms import SampledGaussian, WithReplacement
 from tests.accounting.references import gaussian_delta, geometric
 
 epsilons = st.floats(0.0, 40.0)
@@ -178,6 +181,29 @@ def test_ten_million_steps_are_resolved_without_the_inverse_of_epsilon(
     monkeypatch.setattr("dpviz.accounting.attack.best_accuracy.tight_delta", None)
     found = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=10**7)
     assert 0.0 <= found.upper - found.lower < 1e-4
+
+
+@pytest.mark.parametrize(("batch", "steps"), [(1, 10**12), (4, 10**11)])
+def test_a_composed_loss_beyond_transforms_asks_for_no_fine_grid(
+    batch: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million points of a step took seconds, each way, and no transform held what they compose to."""
+    points, known = [], grid.discretise
+
+    def counted(*step: Any) -> Brackets:
+        brackets = known(*step)
+        points.append(brackets.remove_above.mass.size)
+        return brackets
+
+    monkeypatch.setattr(grid, "discretise", counted)
+    mechanism = WithReplacement(0.2, 10**6, batch)
+    found = dpviz.best_accuracy(mechanism=mechanism, steps=steps)
+    assert max(points) < 2**13
+    # Total variation is at least 1 − E_Q[√(P/Q)]^T, and that is all but 1.
+    pair = mechanism.pair()
+    alike = quad(lambda z: math.expm1(0.5 * float(pair.loss(z))) * norm.pdf(z, scale=0.1), -1.5, 3.0, points=[0.0, 1.0])
+    assert -steps * alike[0] > 50.0
+    assert 0.9 < found.lower <= found.upper == 1.0
 
 
 @settings(max_examples=25)

@@ -16,18 +16,18 @@ from scipy.stats import t as student
 import dpviz
 from dpviz.accounting.bayesian.accountant import (
     ORDERS,
-    BayesianSweep,
     bayesian_bound,
     bayesian_cost,
     bayesian_epsilon,
-    bayesian_samples,
-    binary_estimator,
-    envelope,
-    lower_band,
     student_margin,
 )
-from dpviz.accounting.bayesian.costs import FIRST_ORDERS, Estimator, psi, step_costs
+from dpviz.accounting.bayesian.consequences import binary_estimator
+from dpviz.accounting.bayesian.costs import FIRST_ORDERS, psi, step_costs
+from dpviz.accounting.bayesian.envelope import envelope, lower_band
+from dpviz.accounting.bayesian.estimator import Estimator
 from dpviz.accounting.bayesian.pool import _ENDS, Pool
+from dpviz.accounting.bayesian.sample_size import bayesian_samples
+from dpviz.accounting.bayesian.sweep import BayesianSweep
 from tests.accounting.references import geometric, sample_moments, step_moment
 from tests.accounting.slow_pool import slow_pool_cost
 

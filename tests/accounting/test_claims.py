@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,12 @@ def test_the_guess_is_no_more_than_what_the_pair_allows():
     assert PLANNED.guess == 0.7
     alone = Claim(epsilon=3.0, delta=1e-5, accountant="renyi", covers="plan")
     assert alone.guess == pytest.approx((math.exp(3.0) + 1e-5) / (1 + math.exp(3.0)))
-    assert PLANNED.if_it_ended(odometer=2.9, step=3).guess > 0.9  # the plan's curve is not that of an odometer
+    fixed, counted = PLANNED, replace(PLANNED, success=None)
+    # Whatever ends a run whose steps are fixed ahead, the attacker sees no more than the whole plan would show.
+    assert fixed.if_it_ended(odometer=2.9, step=3).guess == 0.7
+    assert counted.if_it_ended(odometer=2.9, step=3).guess > 0.9
+    early = fixed.if_it_ended(odometer=0.01, step=1)
+    assert early.guess == early.pair < 0.51
 
 
 def test_no_claim_says_why():

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -14,14 +15,9 @@ import dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_events, langevin_tight, langevin_tight_at
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
-from dpviz.accounting.langevin.step_sizes import (
-    best_step_size,
-    langevin_constants,
-    mse_of_schedule,
-    mse_proposition5,
-    step_size_limits,
-    wang_largest_epsilon,
-)
+from dpviz.accounting.langevin.published_bounds import langevin_constants, step_size_limits, wang_largest_epsilon
+from dpviz.accounting.langevin.squared_error import best_step_size, mse_of_schedule, mse_proposition5
+from dpviz.accounting.pld import grid
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import to_bound
@@ -35,9 +31,10 @@ from dpviz.accounting.renyi.varying_noise import (
     nodes_of,
 )
 from dpviz.accounting.schedules import PowerSchedule, grouped, scaled
+from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
-from tests.accounting.references import geometric
+from tests.accounting.references import geometric, library_epsilon_of_events
 
 MNIST = {"n": 60_000, "batch_size": 245, "clip": 4, "delta": 1e-5}
 SVHN = {"n": 604_388, "batch_size": 777, "clip": 1, "delta": 1e-6}
@@ -119,6 +116,55 @@ def test_the_step_size_of_the_example_is_no_0_1() -> None:
     assert found >= 0.18662
 
 
+SECTION_3_1 = {"n": 50_000, "batch_size": math.sqrt(50_000), "clip": 1, "delta": 1e-5}
+
+
+@pytest.mark.parametrize(
+    ("noise", "classic", "improved", "numerical"),
+    [("algorithm1", 0.187, 0.132, 0.119), ("sgld", 0.129, 0.0905, 0.0813)],
+)
+def test_the_noise_that_is_added_decides_whether_the_example_of_section_3_1_holds(
+    noise: str, classic: float, improved: float, numerical: float
+) -> None:
+    """Printed: ε = 0.1 with η₁ = 0.103, which Algorithm 1's own noise exceeds and SGLD's keeps."""
+    steps = decreasing(0.103, 10_000)
+    whole = dpviz.langevin_epsilon(steps, **SECTION_3_1, noise=noise, conversion="classic", orders=range(2, 513))
+    assert whole == pytest.approx(classic, rel=0.005)
+    assert dpviz.langevin_epsilon(steps, **SECTION_3_1, noise=noise) == pytest.approx(improved, rel=0.005)
+    setting = Langevin(50_000, math.sqrt(50_000), 1, noise=noise)
+    low, high = langevin_tight(setting, steps, 1e-5, 60)
+    assert low < numerical * 1.005
+    assert high > numerical * 0.995
+    assert high < 1.02 * numerical
+    assert (low > 0.1, high < 0.1) == ((True, False) if noise == "algorithm1" else (False, True))
+
+
+def test_without_a_word_the_noise_is_that_of_algorithm_1_whose_cost_is_larger() -> None:
+    steps = decreasing(0.103, 10_000)
+    unsaid, printed, sgld = (
+        dpviz.langevin_epsilon(steps, **SECTION_3_1, **how) for how in ({}, {"noise": "algorithm1"}, {"noise": "sgld"})
+    )
+    assert unsaid == printed > sgld
+    assert dpviz.langevin_epsilon(epochs(MNIST, 20), **MNIST, noise="sgld", method="tight") == pytest.approx(
+        0.263, rel=0.01
+    ), "MNIST's claim of 0.10 fails with either noise"
+
+
+@pytest.mark.parametrize("theorem", ["theorem3", "theorem4", "wang", "wang_as_plotted"])
+def test_twice_the_variance_of_the_noise_allows_twice_the_step(theorem: str) -> None:
+    common = {**SECTION_3_1, "epsilon": 0.1, "steps": 10_000, "refine": False}
+    printed, sgld = (dpviz.langevin_step_size(theorem, **common, noise=noise) for noise in ("algorithm1", "sgld"))
+    assert sgld == pytest.approx(2 * printed, rel=1e-12)
+
+
+def test_momentum_without_momentum_has_the_noise_of_sgld() -> None:
+    """β = 1: θ moves by the gradient and N(0, 2η/N)."""
+    plain = {"n": 60_000, "batch_size": 245, "clip": 4}
+    assert dpviz.langevin_noise_multiplier(0.1, **plain, noise="sgld") == dpviz.langevin_noise_multiplier(
+        0.1, **plain, friction=1.0
+    )
+
+
 exponents = st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0, 2.0])
 schedules = st.builds(PowerSchedule, st.floats(1e-3, 30.0), exponents, st.integers(1, 20))
 
@@ -188,6 +234,27 @@ def test_both_ends_of_the_tight_interval_share_their_mechanisms() -> None:
     setting, schedule = Langevin(50_000, 224, 1.0), PowerSchedule(0.1, 1 / 3, 10_000)
     above, below = ({m for m, _ in langevin_events(setting, schedule, 120, smallest=small)} for small in (False, True))
     assert len(below - above) == 1  # of the last step
+
+
+def test_both_ends_of_the_tight_interval_take_their_grids_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have equally many steps, whose grids take the time: each end on its own took twice as long."""
+    setting, schedule = Langevin(1_000_000, 100, 1.0), PowerSchedule(0.05, 1 / 3, 100)
+    rows, removed_rows = [], grid.removed_rows
+
+    def counted(mechanisms: list[Mechanism], counts: np.ndarray, *aim: Any) -> Any:
+        rows.append(len(counts))
+        return removed_rows(mechanisms, counts, *aim)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grid, "removed_rows", counted)
+        low, high = langevin_tight(setting, schedule, 1e-5, groups=6)
+    assert rows == [2, 2]
+    below, above = (langevin_events(setting, schedule, 6, smallest=small) for small in (True, False))
+    for end, events in ((low, below), (high, above)):
+        alone = tight_epsilon_of_events(events, 1e-5)
+        assert alone.lower * (1.0 - 1e-3) <= end <= alone.upper * (1.0 + 1e-3)
+    assert low <= library_epsilon_of_events(below, 1e-5, 1e-4, above=True)
+    assert high >= library_epsilon_of_events(above, 1e-5, 1e-4, above=False)
 
 
 PAPER = {"delta": 1e-5, "n": 50_000, "steps": 10_000, "clip": 1}

@@ -11,24 +11,11 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 import dpviz
-from dpviz.accounting.pate.answers import (
-    GaussianNoisyMax,
-    LaplaceNoisyMax,
-    NoisyMax,
-    Threshold,
-    pate_divergence_at,
-    pate_epsilon,
-    pate_epsilon_at,
-)
-from dpviz.accounting.pate.release import (
-    SmoothRelease,
-    VoteSensitivity,
-    answers,
-    most_smoothness,
-    pate_epsilon_released,
-    released_epsilon,
-    smooth,
-)
+from dpviz.accounting.pate.answers import Threshold, pate_divergence_at, pate_epsilon, pate_epsilon_at
+from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
+from dpviz.accounting.pate.release import answers, pate_epsilon_released, released_epsilon
+from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
+from dpviz.accounting.pate.vote_sensitivity import VoteSensitivity, smooth
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from tests.accounting import outcomes
 

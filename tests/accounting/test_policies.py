@@ -13,19 +13,9 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS
-from dpviz.accounting.adaptive.policies import (
-    AdaptiveBatch,
-    AdaptiveNoise,
-    FineTuning,
-    Fixed,
-    Policy,
-    Released,
-    Scenario,
-    Setting,
-    Spending,
-    policy_trajectory,
-    release,
-)
+from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.adaptive.policy_trajectory import Scenario, policy_trajectory
+from dpviz.accounting.adaptive.released import Released, Spending, release
 from tests.accounting.released_counts import released
 
 BASE = Setting(noise_multiplier=1.0, batch_size=512)
@@ -90,7 +80,7 @@ class TestRules:
 class TestCourse:
     def test_baseline_of_the_paper(self) -> None:
         """100 epochs of 98 steps, no counts: the classic RDP and the authors' odometer at 9800 steps."""
-        trajectory = policy_trajectory(Fixed(BASE), Scenario(), **PAPER, one_order=False)
+        trajectory = policy_trajectory(Fixed(BASE), Scenario(), **PAPER, filter_orders="paper")
         assert (trajectory.ended, trajectory.epochs[-1]) == ("budget", 100)
         assert trajectory.planned[-1] == pytest.approx(8.2187, abs=5e-5)
         assert trajectory.odometer[-1] == pytest.approx(10.2046, abs=5e-5)
@@ -100,7 +90,9 @@ class TestCourse:
     @pytest.mark.parametrize("policy", [AdaptiveNoise(BASE), AdaptiveBatch(BASE)], ids=["noise", "batch"])
     def test_adaptive_policies_train_longer_within_the_budget(self, policy: Policy) -> None:
         """The improved conversion at one order, which is proved, beside the paper's at all of them, which is not."""
-        one, all_ = (policy_trajectory(policy, Scenario(), **PAPER, one_order=flag) for flag in (True, False))
+        one, all_ = (
+            policy_trajectory(policy, Scenario(), **PAPER, filter_orders=orders) for orders in ("one", "paper")
+        )
         assert all_.ended == "budget"
         assert 110 < all_.epochs[-1] < 300, "the paper: up to three times the baseline's 100"
         assert all_.planned[-1] <= 8.22 < all_.odometer[-1]
@@ -113,7 +105,7 @@ class TestCourse:
     )
     def test_budgets_are_those_of_what_was_spent(self, policy: Policy) -> None:
         trajectory = policy_trajectory(policy, EASY, delta=1e-6, most_epochs=60, variant="authors")
-        plain = dpviz.accountant("renyi", conversion="classic", orders=AUTHORS_ORDERS)
+        plain = dpviz.accountant("renyi", conversion="improved", orders=AUTHORS_ORDERS)
         odometer = dpviz.accountant("odometer", variant="authors")
         for accountant, reading in ((plain, trajectory.planned), (odometer, trajectory.odometer)):
             spent = float(accountant.of_events(trajectory.events, 1e-6).epsilon)
@@ -229,4 +221,4 @@ def test_no_module_takes_the_maker() -> None:
         for path in sorted((ROOT / "dpviz").rglob("*.py"))
         if re.search(r"\b_MAKER\b|\b_Maker\b", path.read_text(encoding="utf-8"))
     ]
-    assert users == [str(Path("dpviz/accounting/adaptive/policies.py"))]
+    assert users == [str(Path("dpviz/accounting/adaptive/released.py"))]

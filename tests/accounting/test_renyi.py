@@ -15,17 +15,13 @@ import dpviz
 from dpviz.accounting.accountant import gaussian_rows
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.renyi.accountant import MOST_SEARCHED, Renyi
-from dpviz.accounting.renyi.closed_form import ClosedForm, both_directions, closed_form_divergence
+from dpviz.accounting.renyi.best_epsilon import OrderSearch, best_epsilon, parts
+from dpviz.accounting.renyi.both_directions import both_directions
+from dpviz.accounting.renyi.closed_form import ClosedForm, closed_form_divergence
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS
-from dpviz.accounting.renyi.search import (
-    OrderSearch,
-    best_epsilon,
-    lowest,
-    one_step_variation,
-    spent,
-    total_variation,
-)
+from dpviz.accounting.renyi.search import lowest
+from dpviz.accounting.renyi.total_variation import one_step_variation, total_variation
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
 from dpviz.training.accounts.live import Trajectory
@@ -194,7 +190,8 @@ def test_never_above_named_orders_nor_below_its_own(run: dict[str, Any], convers
     some = dpviz.epsilon("renyi", orders=DEFAULT_ORDERS[1::2], conversion=conversion, **run)
     assert found <= some * (1 + 1e-12)
     rows, delta = gaussian_rows(run["noise_multiplier"], run["sample_rate"], run["steps"], np.array(run["delta"]))
-    (uncapped,), (place,) = best_epsilon(spent(rows), delta.ravel(), conversion, capped=False)
+    ((_, spent),) = parts(rows)
+    (uncapped,), (place,) = best_epsilon(spent, delta.ravel(), conversion, capped=False)
     beside = FINE_ORDERS[max(place - 40, 0) : place + 41]
     wanted = dpviz.epsilon("renyi", orders=beside, conversion=conversion, **run)
     assert uncapped == pytest.approx(wanted, rel=1e-11, abs=1e-14)

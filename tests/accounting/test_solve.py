@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.solve import NoAnswer, boundary, bracket, chance_of_being_drawn, last_whole, nudged
+from dpviz.accounting.boundary import boundary, bracket, last_whole, nudged
+from dpviz.accounting.no_answer import NoAnswer
+from dpviz.accounting.no_noise import chance_of_being_drawn
 
 SHAPES = {
     "line": lambda x: x,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import reduce
 
 import mpmath
 import numpy as np
@@ -19,19 +20,13 @@ from dpviz.accounting.attack.membership import profile_roc
 from dpviz.accounting.pld import loss_transform
 from dpviz.accounting.pld import two_grids as two_scales
 from dpviz.accounting.pld.bounds import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
-from dpviz.accounting.pld.composed_loss import (
-    LOG_SILENT,
-    NOTHING,
-    ComposedLoss,
-    DeltaCurves,
-    delta_at,
-    epsilon_above,
-    epsilon_below,
-)
+from dpviz.accounting.pld.composed_loss import LOG_SILENT, NOTHING, ComposedLoss
 from dpviz.accounting.pld.loss_density import loss_density
-from dpviz.accounting.pld.loss_transform import compose, loud_modes, masses_of, transform_at
+from dpviz.accounting.pld.loss_transform import compose, masses_of
+from dpviz.accounting.pld.loud_modes import loud_modes, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.accounting.pld.quick import quick_accuracy, quick_delta, quick_epsilon, quick_profile
+from dpviz.accounting.pld.read_off import DeltaCurves, delta_at, epsilon_above, epsilon_below
 from dpviz.fields import number
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
@@ -642,6 +637,24 @@ def test_hardly_any_noise_has_two_kinds_of_output() -> None:
     assert found.delta == pytest.approx(0.25, rel=1e-6)
     unsampled = loss_density(SampledGaussian(1e-6), steps=1, epsilon=1.0)
     assert trapezoid(unsampled.density, unsampled.loss) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 2.0])
+def test_a_whole_window_is_read_from_zero_on(tilt: float) -> None:
+    """What lies below ε = 0 nobody asks for, and it is about half of a window."""
+    one, steps = discretise(step(1.0, 0.2), 0.004, 8.0).remove_above, 9
+    (found,) = compose([one], np.array([[float(steps)]]), tilt)
+    assert found.dense
+    assert found.epsilon[0] < 0.0 < found.epsilon[-1]
+    assert (found.epsilon < 0.0).mean() < 0.01
+    mass = reduce(np.convolve, [one.mass] * steps)
+    sum_ = replace(one, anchor=steps * one.anchor, start=steps * one.start, mass=mass)
+    at = np.array([0.0, 0.3, 2.0])
+    exact = hockey_stick(replace(sum_, infinite=0.0), at) + found.infinite
+    lower, upper = (delta_at(found, at, sign) for sign in (-1.0, 1.0))
+    assert (lower <= exact).all()
+    assert (exact <= upper).all()
+    assert (upper - lower <= 1e-4 * exact).all()
 
 
 def test_curves_of_several_are_those_of_each() -> None:

@@ -122,8 +122,6 @@ def test_nothing_released_is_no_risk() -> None:
     assert dpviz.best_tpr(**nothing, fpr=0.03) == pytest.approx(0.03)
 
 
-# Solving -------------------------------------------------------------------------------------------------------------
-
 PLAN: dict[str, Any] = {"method": "tight", "sample_rate": 0.01, "steps": 10_000}
 TARGETS: dict[str, dict[str, float]] = {
     "target_advantage": {"target_advantage": 0.1},

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 
 import dpviz
 from dpviz._arrays import Array
+from dpviz.accounting import tuning
 from dpviz.accounting.tuning import LAWS
+from dpviz.fields import number
 from dpviz.mechanisms import Laplace, PersonRows, RandomAllocation, SampledGaussian
 
 STEP = SampledGaussian(1.1, 256 / 60_000)
@@ -33,6 +35,44 @@ RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
 )
 def test_reference_numbers(law: Any, runs: float, method: Any, epsilon: float) -> None:
     assert dpviz.tuned_epsilon(**RUN, law=law, runs=runs, method=method) == pytest.approx(epsilon, abs=1.5e-3)
+
+
+@pytest.mark.parametrize("mean", [1.5, 5.0, 40.0])
+@pytest.mark.parametrize("eta", [-0.3, 0.0, 0.5, 1.0, 2.0])
+def test_the_number_of_runs_has_the_mean_that_is_asked_for(eta: float, mean: float) -> None:
+    """Its law, Pr[K = k] ∝ Γ(k + η)/k! (1 − γ)^k, added up term by term; of η = 0 the logarithmic one."""
+    log_odds = tuning._log_odds(eta, mean)
+    k = np.arange(1.0, 200_000.0)
+    log = gammaln(k + eta) - gammaln(k + 1.0) - k * np.logaddexp(0.0, -log_odds)
+    weight = np.exp(log - log.max())
+    assert float(k @ weight / weight.sum()) == pytest.approx(mean, rel=1e-6)
+
+
+@pytest.mark.parametrize(("method", "epsilon"), [("tight", 1.9821), ("renyi", 2.5466)])
+def test_reference_numbers_of_the_logarithmic_law(method: Any, epsilon: float) -> None:
+    found = dpviz.tuned_epsilon(**RUN, law="negative_binomial", shape=0.0, runs=40, method=method)
+    assert found == pytest.approx(epsilon, rel=2e-3)  # the numerical one may change by its width
+
+
+def test_a_score_that_reads_the_data_uncounted_shows_them_whatever_the_bound_says() -> None:
+    """Runs that toss a coin and release it cost nothing; the best of 40 by "is it the private bit?" nearly is that bit.
+
+    K is geometric with γ = 1/40: no run shows the bit with probability E[2^−K] = 0.0244.
+    """
+    hidden = 1 / 40 / 2 / (1 - (1 - 1 / 40) / 2)
+    assert 1 - hidden == pytest.approx(0.976, abs=5e-4)
+    bound = dpviz.tuned_epsilon(mechanism=SampledGaussian(1e6, 1.0), steps=1, delta=1e-5, runs=40)
+    assert bound < 0.001 < 3.6 < math.log((1 - hidden) / hidden), "so the condition on the score cannot be left out"
+
+
+def test_the_condition_on_the_score_stands_wherever_the_number_does() -> None:
+    assert "by any score" not in (tuning.__doc__ or "")
+    for text in (tuning.__doc__ or "", dpviz.tuned_epsilon.__doc__ or ""):
+        assert "from public data" in " ".join(text.split()).replace("or public", "or from public")
+        assert "private" in text
+    card = dpviz.guarantee(mechanism=STEP, steps=10, delta=1e-5, runs=40)
+    assert "score that picks the best" in card.markdown()
+    assert "score that reads the private data" in number("tried").help
 
 
 def best_of(mass: Array, score: Array, law: str, runs: float) -> Array:

@@ -47,9 +47,7 @@ class TestInTheApp:
     def own_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
         MEMORY.clear()
-        monkeypatch.setattr(
-            "dpviz.ui.hand.fetched.offer_slow_parts", lambda *_: ""
-        )  # what is slow is not asked for here
+        monkeypatch.setattr("dpviz.ui.browser.slow_parts.offer", lambda *_: "")  # what is slow is not asked for here
         monkeypatch.setattr("dpviz.ui.measuring.missing", list)
         yield
         engine().shutdown()

@@ -266,6 +266,18 @@ def enter(page: Page, field: str, value: str) -> None:
     text(page, field).press("Enter")
 
 
+def settled_text(thing: Locator, settle_ms: float = 500) -> str:
+    """Its text once that has stayed the same for so long: a busy machine draws the last frames late."""
+    texts = [thing.inner_text()]
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while time.monotonic() < deadline:
+        thing.page.wait_for_timeout(settle_ms)
+        texts.append(thing.inner_text())
+        if texts[-1] == texts[-2]:
+            return texts[-1]
+    raise AssertionError(f"The text does not rest: {texts[-2:]}")
+
+
 def box(thing: Locator) -> FloatRect:
     """Where something that is shown stands, in pixels."""
     place = thing.bounding_box()

@@ -6,11 +6,11 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page
 
-from dpviz.ui.page import SECTIONS
+from dpviz.ui.page import ENTRIES
 from tests.browser.contrast import faint
 from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
 
-ORDER = [key for keys in SECTIONS.values() for key in keys]
+ORDER = list(ENTRIES)
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 
 # What is wrong, and each contrast that could not be decided. Charts' drawings are put away: their words are measured by

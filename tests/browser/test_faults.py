@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from dpviz.runs.cluster import local
 from dpviz.runs.store.store import Store
 from tests.browser import driver
 from tests.browser.driver import ROOT, enter, free_port, main_area, no_traceback, running_app, says, visitor, wait_idle
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.sweep
 
 # Half a second a step: there is time to see what happens between two.
 FORM = (
-    "/train?v=2&t_data=abalone&t_model=logistic&t_noise_by=sigma&t_noise_multiplier=2&t_batch_size=64&t_steps=500"
+    "/train?v=3&t_data=abalone&t_model=logistic&t_noise_by=sigma&t_noise_multiplier=2&t_batch_size=64&t_steps=500"
     "&t_slow=0.5"
 )
 
@@ -33,11 +34,12 @@ def one_port(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A store of its own; fails if a process that keeps runs in it is left."""
+    """A store of its own; fails if a process that keeps runs in it is left when its workers were ended."""
     folder = tmp_path / "runs"
     monkeypatch.setenv("DPVIZ_HOME", str(folder))
     monkeypatch.setenv("DPVIZ_WORKERS", "1")
     yield folder
+    local.stop(folder)
     all_end(children_of_the_app(folder))
 
 
@@ -63,21 +65,23 @@ def test_whatever_is_killed_the_page_says_so(browser: Browser, home: Path, tmp_p
         says(page, "Restarted: its worker ended")
         says(page, "Restarted.* Step [1-9]")
         kill(home, "dpviz.runs.cluster.host")
-        says(page, "Lost after .*: the process that hosts the workers has ended")
+        says(page, "Lost after .*: its workers have gone, and the run with them")
         no_traceback(page)
 
         started(page)  # the next run gets a new host
         watched = page.url
-        kill(home, "streamlit run")
+        kill(home, "streamlit run")  # the run goes on
         expect(page.locator(".dpviz-link")).to_have_text(re.compile("^No connection"))
         expect(page.get_by_role("dialog")).to_have_count(0)
     with running_app(ROOT / "app.py", tmp_path / "second.log"):
-        says(page, "Lost after .*: the app that ran it has ended")
+        says(page, r"Step [1-9]")  # it went on
         assert page.url == watched
+        main_area(page).get_by_role("button", name="Stop", exact=True).click()
+        says(page, "Stopped after")
         no_traceback(page)
         page.context.close()
     with closing(Store(home / "runs.sqlite")) as store:
-        assert [record.state for record in store.runs()] == ["lost", "lost"]
+        assert [(record.state, record.attempt) for record in store.runs()] == [("stopped", 1), ("lost", 2)]
         for record in store.runs():
             events = store.events(record.id)
             assert [event.seq for event in events] == list(range(len(events)))

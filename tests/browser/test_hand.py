@@ -120,7 +120,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
     assert page.locator(".dpviz-ghosts path").count() == 1, "where the curve was"
     page.mouse.up()
     wait_idle(page)
-    assert page.locator(".dpviz-over").count() == 0
+    expect(page.locator(".dpviz-over")).to_have_count(0)
 
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:

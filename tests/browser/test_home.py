@@ -1,5 +1,7 @@
 """The home page in a browser: its story, which is scrolled, and whose buttons lead on with the right settings."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -13,6 +15,18 @@ def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) ->
     slider(page, "sigma").first.press("ArrowLeft")
     expect(headline(page)).not_to_contain_text("55.1 %")
     expect(headline(page)).to_contain_text("50 %")
+
+
+def test_a_door_leads_to_its_question(page: Page) -> None:
+    """Also a second time, after another question was chosen there."""
+    for _ in range(2):
+        open_page(page) if page.url == "about:blank" else page.get_by_role("link", name="Home").click()
+        wait_idle(page)
+        main_area(page).get_by_role("link", name="Check a claim").click()
+        page.wait_for_url("**/papers*")
+        wait_idle(page)
+        expect(main_area(page).get_by_role("combobox", name="Question")).to_have_value("Check a claim")
+        expect(page).to_have_url(re.compile("pview=check"))
 
 
 @pytest.mark.sweep

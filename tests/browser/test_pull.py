@@ -112,7 +112,7 @@ def direction(field: str, name: str) -> int:
 @pytest.mark.parametrize("places", [12, pytest.param(160, marks=pytest.mark.long)])
 @pytest.mark.one_of(6)
 def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, field: str, places: int) -> None:
-    open_page(page, "compose", v=2, units="mechanism")
+    open_page(page, "compose", units="mechanism")
     stops = int(slider(page, field).get_attribute("max") or 0)
     *moving, settled = pull(page, field, places)
     no_traceback(page)

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from dpviz.runs.cluster.tls import make_certificate
+from dpviz.runs.cluster.tls import temporary
 from dpviz.ui.access import NOT_THE_OWNER
 from tests.browser.driver import ROOT, TIMEOUT_MS, open_page, running_app
 from tests.other_account import CAN_BE_OTHERS, by_another, needs_root
@@ -232,7 +232,7 @@ def test_with_a_token_it_shows_in_the_frames_of_a_named_site(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate = tmp_path / "certificate.pem"
-    certificate.write_text(make_certificate())
+    certificate.write_text(temporary())
     flags = [f"--server.ssl{kind}File={certificate}" for kind in ("Cert", "Key")]
     pages = [""]
     with served(pages) as port:

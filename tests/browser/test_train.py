@@ -10,12 +10,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import dpviz
+from dpviz.runs.cluster import local
 from tests.browser.driver import ROOT, box, chart_data, main_area, no_traceback, running_app, says, visitor, wait_idle
 
 
 @pytest.fixture(scope="module")
 def training_app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An app with a store of its own; fails if a process of it is left when it ends."""
+    """An app with a store of its own; fails if a process of it is left when it ends and its workers were ended."""
     folder = tmp_path_factory.mktemp("training")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DPVIZ_HOME", str(folder))
@@ -23,6 +24,7 @@ def training_app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
             yield url
             family = children_of_the_app(folder)
             assert family, "the app has started no worker"
+        local.stop(folder)
     all_end(family)
 
 
@@ -71,7 +73,7 @@ def one_step_is_one(page: Page) -> None:
 def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
     # The default model; half a second a step, so that there is something to watch on any machine.
-    page.goto("/train?v=2&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2")
+    page.goto("/train?v=3&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2")
     page.get_by_role("button", name="Start training").dblclick()  # the history, below, knows one run
     first = steps_done(says(page, r"Step \d+ of 150"))
     page.wait_for_function("() => location.search.includes('run=')")

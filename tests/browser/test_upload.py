@@ -34,14 +34,16 @@ def test_bad_files_say_why_and_a_good_one_works_after_them(compose: Page) -> Non
         ("empty.csv", b"", "empty"),
         ("text.csv", b"norm\n1.0\nmuch\n", "much"),
         ("pickle.npy", pickle.dumps([1, 2]), "binary"),
+        ("ragged.csv", b"norm\n0.5763,9\n1.0281,9\n", "line 2 holds"),
     ):
         give(compose, name, data)
         expect(main_area(compose).locator(".dpviz-problem").first).to_contain_text(words)
         no_traceback(compose)
     norms = np.random.default_rng(3).weibull(2.0, 3000)
-    give(compose, "norms.csv", b"norm\n" + b"\n".join(b"%.9g" % v for v in norms))
+    lines = b"\n".join(b"%d;%.9g" % pair for pair in enumerate(norms))
+    give(compose, "norms.csv", b"step;norm\n" + lines.replace(b".", b","))  # as a spreadsheet in German writes it
     expect(main_area(compose).locator(".dpviz-problem")).to_have_count(0)
-    drawn = next(t for t in chart_data(compose)["data"] if t.get("name") == "Bayesian DP" and len(t["x"]) > 2)
+    drawn = next(t for t in chart_data(compose)["data"] if t.get("name") == "Bayesian DP (weaker)" and len(t["x"]) > 2)
     read = np.array([float(f"{v:.9g}") for v in norms])
     threshold = float(np.quantile(read, 0.95))
     expected = dpviz.bayesian_epsilon(

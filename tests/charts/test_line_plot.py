@@ -217,7 +217,7 @@ BEST = "Rényi improved is best and goes from 0.100 to 2.22; Strong ends highest
     [
         ([STRONG, RENYI, PINNED], BEST),
         ([BAYESIAN, ASYMPTOTIC, MOMENTS], "Moments is best"),  # neither an approximation nor a weaker promise is
-        ([BAYESIAN, ASYMPTOTIC, MOMENTS], "Bayesian (a weaker guarantee) ends at 0.300"),
+        ([BAYESIAN, ASYMPTOTIC, MOMENTS], "Bayesian ends at 0.300"),
         ([SHORT, MOMENTS], "Moments is best"),  # at the end, where the other has stopped
         ([], "ε against steps T: no curve has a value here."),
     ],

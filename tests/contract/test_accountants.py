@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.methods import METHODS
-from dpviz.accounting.solve import UNKNOWNS, NoAnswer
+from dpviz.accounting.no_answer import NoAnswer
+from dpviz.accounting.solve import UNKNOWNS
 from dpviz.mechanisms import SampledGaussian
 from tests.accounting.references import geometric, library_epsilon
 from tests.contract import checks

@@ -8,7 +8,7 @@ from PIL import Image, ImageColor
 
 import dpviz
 from dpviz.fields import numbers
-from dpviz.ui.page import SECTIONS
+from dpviz.ui.page import ENTRIES
 from tests.engines.webdriver import LISTEN, Browser
 
 pytestmark = pytest.mark.engines
@@ -81,7 +81,7 @@ def pull(tab: Browser, field: str, by: int) -> None:
     tab.wait("document.querySelector('.dpviz-headline').innerText !== arguments[0]", words)
 
 
-@pytest.mark.parametrize("page", [key for keys in SECTIONS.values() for key in keys])
+@pytest.mark.parametrize("page", list(ENTRIES))
 def test_a_page_opens_whole(tab: Browser, app_url: str, page: str) -> None:
     tab.open(f"{app_url}/{'' if page == 'home' else page}")
     assert tab.script(f"return {BROKEN}") == []

@@ -14,7 +14,7 @@ from dpviz.experiments.experiment import TRAINED, Experiment
 from dpviz.experiments.record import Trial, folder, recorded
 from dpviz.experiments.trained import infer
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.papers.recorded import DELTA, EPSILONS, REACHED_VIEW
+from dpviz.questions.papers.reached import DELTA, EPSILONS, REACHED_VIEW
 from dpviz.questions.printed.bayesian import PLAIN
 from dpviz.training.accounts.live import LiveAccounts, check_run
 from dpviz.training.data import DATA_SETS
@@ -180,7 +180,7 @@ def test_the_view_draws_the_record() -> None:
         assert list(line.x) == list(EPSILONS)
         values = [record.values(f"{line.key}_{e}", "test_accuracy") for e in EPSILONS]
         assert list(line.y) == pytest.approx([np.median(each) for each in values])
-        reaches = [one for one in answer.facts.all[:12] if one.model == line.key]
+        reaches = [one for one in answer.facts.arms[:12] if one.model == line.key]
         assert [one.accuracies for one in reaches] == [tuple(each) for each in values]
         assert all(one.epsilon <= one.planned for one in reaches)
     whole = float(np.median(recorded("reached_mnist").values("whitened_3", "test_accuracy")))

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from dpviz.fields import declared
-from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.kinds import T
-from dpviz.questions.links import RENAMED
 from dpviz.questions.page import Page
 from dpviz.questions.units import BATCH
 from dpviz.ui.registry import FIELDS
@@ -27,14 +25,14 @@ def test_every_entry_is_a_setting_of_a_page() -> None:
         *TRAIN,
         *(field for page in PAGES for question in page.questions for field in question.fields),
     )
-    assert declared.entries().keys() <= {name for field in shown for name in (field.key, field.earlier)}
+    assert declared.entries().keys() <= {name for field in shown for name in (field.key, field.entry)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.key)
 def test_a_setting_of_all_pages_has_one_range_and_one_default_a_page(page: Page) -> None:
     asked = [field for question in page.questions for field in question.fields]
     assert len({(field.key, field.write(field.default)) for field in asked}) == len(page.fields) - bool(page.choice)
-    for field in (field for field in asked if field.earlier):
+    for field in (field for field in asked if field.entry not in ("", field.key)):
         shared = declared.any_kind(field.key, **({"options": field.options} if field.key == "model" else {}))
         changed = {part.name for part in fields(field) if getattr(field, part.name) != getattr(shared, part.name)}
         assert changed <= {
@@ -42,7 +40,7 @@ def test_a_setting_of_all_pages_has_one_range_and_one_default_a_page(page: Page)
             "default",
             "help",
             "symbol",
-            "earlier",
+            "entry",
             "ticks",
             "ends",
             "example",
@@ -70,9 +68,3 @@ def test_a_mistake_in_an_entry_is_named(entry: dict[str, Any], message: str, mon
 
 def test_examples() -> None:
     assert doctest.testmod(declared).failed == 0
-
-
-def test_a_key_of_before_is_of_no_field_of_today() -> None:
-    """Else a link of today would be read as one of before."""
-    assert not RENAMED.keys() & declared.entries().keys()
-    assert links.read({"pview": "rare", "rgamma": "0.1", "v": "2"}, "papers") == {"pview": "rare", "gamma": "0.1"}

@@ -1,6 +1,7 @@
 """Settings as text: exact, forgiving in form, strict in value. What single texts say is in `values/fields.toml`."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -50,9 +51,15 @@ def test_a_text_is_read_or_refused_with_the_label_and_the_nearest_value_is_legal
     assert field.parse(field.write(nearest)) == nearest
 
 
+@pytest.mark.parametrize("field", [field for field in ALL if isinstance(field, Number)], ids=lambda field: field.key)
+def test_what_a_refusal_recommends_can_be_typed(field: Number) -> None:
+    for text in field.example.split(" or "):
+        field.parse(text, dict.fromkeys(field.names, 1000.0))
+
+
 @pytest.mark.parametrize("name", ["delta", "noise_multiplier"])
 def test_numbers_from_python_are_checked_as_texts_are(name: str) -> None:
     field = {"delta": DELTA, "noise_multiplier": SIGMA}[name]
     assert field.accept(field.default) == field.default
-    with pytest.raises(ValueError, match=f"{field.label}: .*; try "):
+    with pytest.raises(ValueError, match=f"{re.escape(field.label)} must be .*; try "):
         field.accept(-1.0)

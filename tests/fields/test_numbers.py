@@ -58,16 +58,12 @@ def test_a_curve_of_probabilities_reads_as_its_points_do() -> None:
 
 def test_what_is_called_at_most_is_rounded_up_wherever_it_is_written() -> None:
     """In every sentence of the package: "≤" or "at most", and then an ε or a probability."""
-    pattern = r"(?:≤|at most)\s*(?:<b>|\*\*)?\{((?:numbers\.)?(?:epsilon|probability)\((?:[^{}]|\{[^{}]*\})*)\}"
-    written = [
-        (file.name, found)
-        for file in ROOT.rglob("*.py")
-        for found in re.findall(pattern, file.read_text(encoding="utf-8"))
+    pattern = r"(?:≤|at most)\s*(?:<b>|\*\*)?\{numbers\.(\w+)\(((?:[^{}]|\{[^{}]*\})*)\}"
+    written = [call for file in ROOT.rglob("*.py") for call in re.findall(pattern, file.read_text(encoding="utf-8"))]
+    nearest = [
+        (name, rest)
+        for name, rest in written
+        if name in ("down", "near") or (name in ("epsilon", "probability") and "up=True" not in rest)
     ]
-    nearest = [(file, found) for file, found in written if found.startswith("numbers.") and "up=True" not in found]
-    assert len(written) >= 5
-    assert not nearest
-    at_most = r"(?:≤|at most)\s*(?:<b>|\*\*)?\{\{[^{}|]*\|(\w+)"
-    filters = [name for file in ROOT.rglob("*.toml") for name in re.findall(at_most, file.read_text("utf-8"))]
-    assert len(filters) > 40
-    assert not {"near", "chance"} & set(filters)
+    assert nearest == []
+    assert sum(name in ("up", "chance_up", "at_most") for name, _ in written) > 40

@@ -9,9 +9,11 @@ import pytest
 
 import dpviz
 from dpviz.accounting.renyi.orders import FINE_ORDERS
+from dpviz.gradients.clipped_law import ClippedLaw, law_cells
 from dpviz.gradients.families import FAMILIES, law
-from dpviz.gradients.law_bound import ClippedLaw, law_bound, law_cells
-from dpviz.mechanisms.log_moments import log_moment, log_moment_table
+from dpviz.gradients.law_bound import law_bound
+from dpviz.mechanisms.log_moments import log_moment
+from dpviz.mechanisms.moment_table import log_moment_table
 from tests.gradients.population import simulated_losses
 
 Array = npt.NDArray[np.float64]

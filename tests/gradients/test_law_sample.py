@@ -1,16 +1,21 @@
 """A sample of a known law: counts, estimate, bound, how many are needed; and the true cost, known or simulated."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
+from dpviz.gradients import law_truth
+from dpviz.gradients.clipped_law import LawCells, clipped_law, law_cells
 from dpviz.gradients.families import FAMILIES
-from dpviz.gradients.law_bound import clipped_law, law_bound, law_cells
-from dpviz.gradients.law_sample import _counts, law_sample, true_norms_epsilon, true_vectors_epsilon
-from dpviz.gradients.sample import weibull_vectors
+from dpviz.gradients.law_bound import law_bound
+from dpviz.gradients.law_sample import _counts, law_sample
+from dpviz.gradients.law_truth import true_norms_epsilon, true_vectors_epsilon
+from dpviz.gradients.weibull_vectors import weibull_vectors
 from tests.gradients.population import population_cost
 
 LAW: dict[str, Any] = {"family": "weibull", "shape": 0.5, "quantile": 0.95}
@@ -114,3 +119,26 @@ def test_a_simulated_interval_holds_what_other_draws_average() -> None:
     assert found.lower[0] < guess < found.upper[0]
     assert found.upper[0] < 1.05 * found.lower[0]
     assert "fresh pairs" in found.how
+
+
+@pytest.mark.parametrize("hits", [2.0, 4.0, 998.0, 996.0])
+def test_each_end_of_a_simulated_interval_misses_the_truth_with_probability_half_a_percent(
+    hits: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Distances of two values, the larger one `hits` times in 1,000 on average: all samples, by their probabilities."""
+    size, values = 1000, np.array([0.2, 2.0])
+    known: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.05, "steps": [3000], "delta_mu": 1e-5}
+    law = (values / values[1]) ** 2, np.array([1.0 - hits / size, hits / size])
+    truth = law_truth._truth(LawCells(*law, *law), values[1], "", **known)
+    missed = np.zeros(2)
+    for larger in range(size + 1):
+        probability = float(binom.pmf(larger, size, hits / size))
+        if probability < 1e-6:
+            continue
+        distances = np.repeat(values, [size - larger, larger])
+        drawn = SimpleNamespace(distances=lambda _, found=distances: found, sensitivity=lambda _: values[1])
+        monkeypatch.setattr(law_truth, "_fresh", lambda *_, found=drawn: found)
+        found = true_vectors_epsilon(dimensions=2, shape=1.0, threshold=1.0, **known)
+        above, below = found.lower[0] > truth.upper[0], found.upper[0] < truth.lower[0]
+        missed += probability * np.array([above, below])
+    assert (missed <= law_truth.DOUBT / 2.0).all()

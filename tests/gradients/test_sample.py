@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpviz.gradients import sample as sampling
+from dpviz.gradients import weibull_vectors as sampling
 from dpviz.gradients.families import FAMILIES, draw_norms
-from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances, weibull_vectors
+from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances
+from dpviz.gradients.weibull_vectors import weibull_vectors
 
 
 def clipped_apart(first: np.ndarray, second: np.ndarray, limit: float) -> float:

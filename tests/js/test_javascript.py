@@ -55,8 +55,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert "CI" not in os.environ, "node is not installed, and where CI is set the scripts are tried."
         pytest.skip("node is not installed: the browser's scripts are tried in browsers alone.")
     place = tmp_path_factory.mktemp("js")
-    for file in (*SCRIPTS.values(), *FILES):
+    for file in (*SCRIPTS.values(), *FILES, HERE / "elements.js"):
         shutil.copy(file, place)
+    named = place / "node_modules" / "dpviz"  # as a page that is handed out names them; without its chart
+    named.mkdir(parents=True)
+    for file in SCRIPTS.values():
+        shutil.copy(file, named)
+    (named / "chart.js").write_text("export default (props) => globalThis.charts.push(props.data);")
+    (named / "package.json").write_text('{"type": "module"}')
     (place / "package.json").write_text('{"type": "module"}')
     (place / "cases.json").write_text(json.dumps(cases()))
     return place

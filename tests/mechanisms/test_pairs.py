@@ -17,8 +17,8 @@ from scipy.stats import laplace, norm
 import dpviz
 from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
-from dpviz.accounting.pld.grid import single_step_epsilon
 from dpviz.accounting.pld.privacy_loss import discretise
+from dpviz.accounting.pld.single_step import single_step_epsilon
 from dpviz.mechanisms import (
     Adjacency,
     FixedSize,
@@ -166,8 +166,6 @@ def test_without_sampling_replacing_is_a_gaussian_of_half_the_noise() -> None:
     assert nearly.upper[0] >= exact.lower[0] * (1 - 1e-6)
 
 
-# An independent slow way: δ(ε) of one or two steps by adding up densities on a grid of outputs -----------------------
-
 Density = Callable[[Array], Array]
 
 
@@ -277,9 +275,6 @@ def test_the_hull_corner_by_corner_is_the_hull_in_passes(monkeypatch: pytest.Mon
         np.testing.assert_allclose(curves[0], curves[1], rtol=1e-9, atol=1e-9)
 
 
-# Another library -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("sigma", "rate", "steps", "delta"), [(4.0, 0.01, 1000, 1e-5), (1.0, 0.2, 10, 1e-6), (2.0, 1.0, 4, 1e-5)]
 )
@@ -303,9 +298,6 @@ def test_laplace_as_dp_accounting(scale: float, rate: float, steps: int, delta: 
     found = tight_epsilon(Laplace(scale, rate), steps, delta)
     assert float(found.lower) <= theirs
     assert theirs == pytest.approx(float(found.upper), abs=promised(theirs))
-
-
-# Mixtures of Gaussians, at random ------------------------------------------------------------------------------------
 
 
 def tail(weights: Weights, sigma: float, z: float, sign: int = 1) -> mpmath.mpf:
@@ -360,9 +352,6 @@ def test_what_is_not_monotone_is_refused() -> None:
         MixturePair(1.0, ((0.0, 0.5), (1.0, 0.5)), ((-1.0, 0.5), (1.0, 0.5)))
     with pytest.raises(ValueError, match="rows"):
         PersonRows(1.0, 0.1, 1001)
-
-
-# A person with several rows ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), [(2, 5.27), (5, 16.11), (10, 40.93)])

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 import dpviz
-from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon_of_events, tight_profile
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
 from dpviz.mechanisms import (
     FixedPartition,
     FixedSize,
@@ -247,6 +248,36 @@ def test_ends_keep_their_sides_and_their_order(step: Any) -> None:
 def test_refusals(kind: Any, values: tuple[float, ...], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         kind(*values)
+
+
+def asked_of(step: Mechanism, steps: int) -> list[Callable[[], object]]:
+    """Every question of the library that takes one mechanism and how often it ran."""
+    known: Any = {"mechanism": step, "steps": steps}
+    return [
+        lambda: dpviz.epsilon("tight", **known, delta=1e-5),
+        lambda: dpviz.delta("tight", **known, epsilon=1.0),
+        lambda: dpviz.solve("noise_multiplier", method="tight", **known, delta=1e-5, target_epsilon=3.0),
+        lambda: dpviz.best_accuracy(**known),
+        lambda: dpviz.best_advantage(**known),
+        lambda: dpviz.best_tpr(**known, fpr=0.01),
+        lambda: dpviz.gaussian_mu(**known),
+        lambda: dpviz.tuned_epsilon(**known, delta=1e-5, runs=4),
+        lambda: tight_epsilon(step, [1, steps], 1e-5),
+        lambda: tight_delta(step, steps, 1.0),
+        lambda: tight_profile(step, steps),
+    ]
+
+
+@pytest.mark.parametrize("which", range(11))
+def test_epochs_of_a_partition_cut_once_are_not_counted_as_fresh_cuts(which: int) -> None:
+    told = r"steps=15 to be 1 .* SecretPartition\(1.1, 234, epochs=15\).* RandomAllocation\(1.1, 234\)"
+    with pytest.raises(ValueError, match=told):
+        asked_of(SecretPartition(1.1, 234), 15)[which]()
+
+
+def test_several_whole_runs_of_a_partition_cut_once_are_counted() -> None:
+    assert ends(SecretPartition(1.1, 50, 3), 2, 1e-5) > ends(SecretPartition(1.1, 50, 3), 1, 1e-5)
+    assert ends(SecretPartition(1.1, 50), 1, 1e-5) == ends(RandomAllocation(1.1, 50), 1, 1e-5)
 
 
 @pytest.mark.parametrize("step", [RandomAllocation(1.1, 10), SecretPartition(1.1, 10, 2)], ids=["allocation", "secret"])

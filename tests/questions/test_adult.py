@@ -7,7 +7,7 @@ import pytest
 
 import dpviz
 from dpviz.experiments.catalogue import EXPERIMENTS
-from dpviz.questions.papers.recorded import ADULT_FIGURE
+from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.printed.adult import DELTA, EXAMPLES, adult_record, reached_on_adult
 from tests.questions.asking import asked
 

@@ -9,9 +9,10 @@ import dpviz
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.fields import numbers
 from dpviz.mechanisms import MECHANISMS
+from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC
 from dpviz.questions.attack.success import SUCCESS
-from dpviz.questions.attack.town import RESIDENTS, TOWN
+from dpviz.questions.attack.town import TOWN
 from dpviz.questions.presets import POINTS
 from tests.questions.asking import asked, asked_whole, curves
 

@@ -5,12 +5,15 @@ import pytest
 from scipy.special import ndtr
 
 import dpviz
-from dpviz.accounting.adaptive.filter import IndividualFilter
+from dpviz.accounting.adaptive.filter import Filter
+from dpviz.accounting.adaptive.individual import IndividualFilter
+from dpviz.accounting.adaptive.one_order import one_order_filter
 from dpviz.fields import numbers
 from dpviz.questions import kinds
+from dpviz.questions.budget.blocks import Block, enough_for
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
-from dpviz.questions.budget.shared import NAMES
+from dpviz.questions.budget.shared import NAMES, filter_of
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.budget.stop import OTHER, STOP
 from tests.questions.asking import asked, asked_whole, curves, of_preset
@@ -48,7 +51,7 @@ class TestStop:
             bound = dpviz.accountant(name, **option).epsilon_of(mechanism, steps=steps, delta=g["delta"])
             np.testing.assert_allclose(by[key], bound.epsilon, rtol=1e-12)
         budget = dpviz.Filter(target_epsilon=g["target_epsilon"], delta=g["delta"], conversion=g["conversion"])
-        assert a.facts.allowed == budget.remaining_steps(mechanism)
+        assert a.facts.allowed == budget.remaining_steps(mechanism), "one order, fixed in advance, has no price"
         if a.facts.tight is not None:
             assert not a.facts.tight.lower[-1] > by["planned"][-1]  # NaN where ε guarantees nothing
             np.testing.assert_array_equal(a.plot.bands[0].lower, a.facts.tight.lower)  # type: ignore[attr-defined]
@@ -99,7 +102,7 @@ class TestStop:
         assert [line.name for line in both.lines if line.faded] == [
             "σ 0.9: odometer",
             "σ 0.9: mixture odometer",
-            "σ 0.9: as if planned",
+            "σ 0.9: T fixed in advance",
         ]
         assert both.chart().figure["layout"]["yaxis"]["range"][1] > top
 
@@ -108,7 +111,7 @@ class TestSpend:
     @pytest.mark.parametrize(("conversion", "variant"), [("classic", "paper"), ("improved", "authors")])
     def test_blocks_are_the_filters(self, conversion: str, variant: str) -> None:
         a = asked(SPEND, **SETTING, target="5", bblocks=SPENT, conversion=conversion, bodo=variant)
-        budget = dpviz.Filter(target_epsilon=5.0, delta=1e-6, conversion=conversion)
+        budget = one_order_filter([(STEP, 1)], target_epsilon=5.0, delta=1e-6, conversion=conversion)
         odometer = dpviz.Odometer(delta=1e-6, variant=variant)
         for entry in a.facts.entries:
             assert entry.passed
@@ -123,11 +126,12 @@ class TestSpend:
         assert numbers.epsilon(budget.epsilon(), up=True) in SPEND.headline(a)
 
     def test_a_refused_block_stays_in_the_list_and_costs_nothing(self) -> None:
-        a = asked(SPEND, **SETTING, target="3", bblocks="1x0.01024x980~1x0.01024x500~2x0.01024x10")
+        classic = SETTING | {"conversion": "classic", "target": "3"}
+        a = asked(SPEND, **classic, bblocks="1x0.01024x980~1x0.01024x500~2x0.01024x10")
         assert [entry.passed for entry in a.facts.entries] == [True, False, True]
-        without = asked(SPEND, **SETTING, target="3", bblocks="1x0.01024x980~2x0.01024x10")
+        without = asked(SPEND, **classic, bblocks="1x0.01024x980~2x0.01024x10")
         assert a.facts.filled == without.facts.filled
-        fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(STEP) - 980
+        fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6, conversion="classic").remaining_steps(STEP) - 980
         assert a.facts.entries[1].fits == fits
         assert f"refused ({fits} fit)" in a.plot.table()["filter"].tolist()
 
@@ -144,6 +148,63 @@ class TestSpend:
         assert a.facts.tight.lower <= a.facts.tight.upper <= a.facts.filled
         assert "…" not in [metric.value for metric in SPEND.metrics(a)]
         assert SPEND.slow[0].key(asked(SPEND)) is None
+
+
+class TestOrdersOfTheFilter:
+    """Where results choose noise or batch, pages keep to one order fixed in advance, or share δ among the orders."""
+
+    def test_the_union_has_its_price_on_the_first_question(self) -> None:
+        classic = {"conversion": "classic"}
+        assert asked(STOP, **classic).facts.allowed == 24_644
+        shared = asked(STOP, **classic, bunion="1")
+        assert shared.facts.allowed == 16_142
+        assert shared.facts.orders.allowed == 24_644
+
+    def test_the_first_block_fixes_the_order_of_all(self) -> None:
+        """Whatever later blocks are: another order would be chosen by results."""
+        blocks = ("1x0.01024x98", "1x0.01024x98~4x0.01x500", "1x0.01024x98~9x0.2x3~1x0.5x1")
+        orders = {float(asked(SPEND, **SETTING, target="5", bblocks=some).facts.orders[0]) for some in blocks}
+        alone = one_order_filter([(STEP, 1)], target_epsilon=5.0, delta=1e-6).accountant.orders
+        assert orders == set(alone.tolist())
+
+    def test_a_budget_shared_among_orders_is_full_when_nothing_more_fits(self) -> None:
+        allowed = int(asked(SPEND, bunion="1").facts.left)
+        full = asked(SPEND, bunion="1", bblocks=f"4x0.01x{allowed}")
+        assert full.facts.left == 0
+        assert 1.999 < full.facts.filled <= 2.0
+
+    def test_all_orders_for_blocks_that_results_choose_is_a_caution(self) -> None:
+        kinds_of = {key: [note.kind for note in SPEND.notes(asked(SPEND, bunion=key))] for key in ("0", "1", "paper")}
+        assert kinds_of == {"0": ["note"], "1": ["note"], "paper": ["caution"]}
+
+    def test_an_adaptive_policy_stays_within_either_budget(self) -> None:
+        ends = {}
+        for key in ("0", "1"):
+            facts = asked(POLICY, **CIFAR, target="5", bpol="noise", bunion=key).facts
+            assert facts.trajectories["noise"].planned[-1] <= 5.0
+            ends[key] = facts.trajectories["noise"].epochs[-1]
+        assert ends["1"] < ends["0"]
+
+    @pytest.mark.parametrize("orders", ["one", "union", "paper"])
+    def test_the_budget_for_pasted_blocks_lets_them_pass_and_little_less_does_not(self, orders: str) -> None:
+        blocks = [Block(1.1, 0.01, 3000), Block(0.9, 0.01, 500), Block(3.0, 0.5, 2)]
+        rest = {"delta": 1e-6, "conversion": "improved"}
+        enough = enough_for(blocks, 1.0, orders, **rest)
+        events = [(block.mechanism, block.steps) for block in blocks]
+        for share, fits in ((1.0, True), (0.98, False)):
+            budget = filter_of(blocks[0].mechanism, orders, target_epsilon=share * enough, **rest)
+            assert all(spends(budget, *event) for event in events) == fits
+        assert enough_for(blocks, 50.0, orders, **rest) == 50.0
+        assert enough_for([Block(0.01, 1.0, 10**9)], 1.0, orders, **rest) == np.inf
+
+
+def spends(budget: Filter, mechanism: dpviz.SampledGaussian, count: int) -> bool:
+    """Whether the filter let them pass."""
+    try:
+        budget.spend(mechanism, count)
+    except dpviz.BudgetExceeded:
+        return False
+    return True
 
 
 class TestPolicy:

@@ -31,7 +31,7 @@ def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
         "odometer, authors'",
         "mixture odometer",
         "filter",
-        "as if planned: improved",
+        "T fixed in advance: improved",
         "Rogers odometer",
         "numerical (PLD)",
     }

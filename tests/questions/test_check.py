@@ -13,19 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.guarantee import UNKNOWN
-from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import MECHANISMS, FixedSize, PersonRows, SampledGaussian
-from dpviz.questions import links
 from dpviz.questions.answer import Answer, whole
+from dpviz.questions.guarantee.words import UNKNOWN
 from dpviz.questions.layout import fields_of
-from dpviz.questions.papers.check import CHECK, FURTHER, KINDS, CheckFacts, card, described, renyi_above, steps_of
-from dpviz.questions.papers.snippet import LONGEST, read
+from dpviz.questions.papers.check import CHECK, card
+from dpviz.questions.papers.check_facts import CheckFacts
+from dpviz.questions.papers.check_fields import FURTHER, KINDS, steps_of
+from dpviz.questions.papers.described import described, renyi_above
+from dpviz.questions.papers.form import filled
+from dpviz.questions.papers.texts import LONGEST
 from tests.questions.asking import asked, asked_whole, linked, table
 
 
 def verdict(answer: Answer[CheckFacts]) -> str:
-    return answer.facts.verdict(answer.given)
+    return answer.facts.verdict
 
 
 # Programs whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
@@ -50,6 +53,47 @@ def test_the_lower_end_is_the_tight_intervals_at_steps_rounded_up() -> None:
     assert verdict(answer) == "low"
 
 
+HUGE = {"kepochs": "1000", "ksigma": "0.2", "kclaim": "8"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "least"),
+    [({"ksampler": "partition"}, 13_173.0), ({"ksampler": "fixed"}, 7_591.0), ({"kpersons": "5"}, 7_591.0),
+     ({"ksampler": "partition", "kpersons": "5", "kadj": "unsaid"}, 13_173.0),
+     ({"ksigma": "0.1", "kepochs": "100"}, 6_428.0)],
+)  # fmt: skip
+def test_a_claim_is_refuted_however_large_the_true_epsilon_is(texts: dict[str, str], least: float) -> None:
+    answer = asked_whole(CHECK, **HUGE | texts)
+    assert verdict(answer) == "low"
+    assert least <= answer.facts.low <= answer.facts.high  # type: ignore[operator]  # no longer to come
+
+
+def test_a_person_of_one_row_refutes_what_is_claimed_for_persons_of_more() -> None:
+    """The lower end for five rows may be weaker than that for one, whose data a person may have as well."""
+    one, five = (asked_whole(CHECK, **HUGE, kpersons=rows).facts.low for rows in ("1", "5"))
+    assert five >= one > 7_000.0  # type: ignore[operator]
+
+
+def test_the_lower_end_of_persons_counts_one_row_too() -> None:
+    """With noise for which all rows together are harder to bound from below than one row, that one decides."""
+    plan = {"size": 1000, "batch": 20, "epochs": 4.0, "sigma": 3.0, "sampler": "replacement", "replace": False}
+    one, five = (described(rows=rows, **plan).below for rows in (1, 5))  # type: ignore[arg-type]
+    assert set(one) < set(five)
+
+
+def test_exact_ends_are_shown_where_they_are_large() -> None:
+    facts = asked_whole(CHECK, **HUGE, ksampler="partition").facts
+    assert facts.high == pytest.approx(facts.low, rel=1e-8)
+    assert asked_whole(CHECK, **HUGE, ksampler="replacement").facts.huge
+
+
+def test_a_claim_that_the_text_lacks_is_not_drawn() -> None:
+    answer = asked_whole(CHECK, kopen="kclaim")
+    assert answer.plot.reference is None
+    assert "claimed" not in {dot.key for dot in answer.plot.dots}
+    assert "claimed" in {dot.key for dot in asked_whole(CHECK).plot.dots}
+
+
 def test_every_sampler_can_be_chosen_and_has_its_own_fields() -> None:
     """All mechanisms of the catalogue but those of one number; links of before keep their meaning."""
     offered = {kind.kind for kind in MECHANISMS if kind.noise == "noise_multiplier"}
@@ -60,7 +104,6 @@ def test_every_sampler_can_be_chosen_and_has_its_own_fields() -> None:
         wanted = {field.key for name, field in FURTHER.items() if name in kind.parameters()}
         assert shown & {field.key for field in FURTHER.values()} == wanted
         assert "kpersons" in shown
-    assert links.read({"ksampler": "same", "v": "3"}, "papers")["ksampler"] == "partition"
 
 
 @pytest.mark.parametrize("rows", ["1", "2"])
@@ -82,7 +125,7 @@ def test_a_verdict_is_right_in_both_directions(sampler: str, replace: str, rows:
     if (sampler, rows) == ("poisson", "2") and replace == "add_remove":
         rate = {"mechanism": PersonRows(3.0, 0.02, 2), "steps": 225, "delta": 1e-5}
         assert low == dpviz.epsilon("tight", bound="lower", **rate)
-    made = card(asked_whole(CHECK, **texts))
+    made = card(asked_whole(CHECK, **texts).facts)
     assert (made.losses.epsilon_lower, made.losses.epsilon) == (low, high)
     assert made.statements["privacy_loss"]["privacy_unit"] == ("one example" if rows == "1" else "one person")
     assert made.replies["rows"].answer == (UNKNOWN if rows == "1" else "yes")
@@ -93,7 +136,7 @@ def test_a_replaced_example_costs_more_than_one_left_out(sampler: str) -> None:
     """Without noise that samples hide, exactly as much as σ/2."""
     plan = {"size": 1000, "batch": 20, "epochs": 4.0, "sampler": sampler, "largest_batch": 30, "decay": 0.9, "band": 5}
     replaced, left_out, halved = (
-        float(np.asarray(tight_epsilon(*described(sigma=s, replace=r, **plan).above, 1e-5).upper))  # type: ignore[arg-type]
+        float(np.asarray(tight_epsilon_of_events(described(sigma=s, replace=r, **plan).above, 1e-5).upper))  # type: ignore[arg-type]
         for s, r in ((3.0, True), (3.0, False), (1.5, False))
     )
     assert replaced > 1.5 * left_out
@@ -108,8 +151,8 @@ def test_upper_bounds_lie_above_lower_ones(sampler: str, sigma: float, *, replac
     further = {"largest_batch": 30, "decay": 0.9, "band": 5}
     known = described(size=1000, batch=20, epochs=4.0, sigma=sigma, sampler=sampler, replace=replace, **further)
     low, high = (
-        float(np.asarray(getattr(tight_epsilon(*each, 1e-5), side)))
-        for each, side in ((known.below, "lower"), (known.above, "upper"))
+        float(np.asarray(getattr(tight_epsilon_of_events(each, 1e-5), side)))
+        for each, side in ((known.below[0], "lower"), (known.above, "upper"))
     )
     assert low <= high
     assert low <= renyi_above(known, 1e-5)
@@ -125,7 +168,7 @@ def test_the_fixed_size_bound_covers_a_step_in_both_directions() -> None:
 
     mixed, same = (density(-1.0) + 2.0 * density(1.0)) / 3.0, density(1.0)
     known = described(size=3, batch=1, epochs=1 / 3, sigma=sigma, sampler="fixed", replace=True)
-    assert known.above == (FixedSize(sigma, 3, 1), 1)
+    assert known.above == ((FixedSize(sigma, 3, 1), 1),)
     for delta in (0.2, 0.05, 1e-3):
         epsilon = renyi_above(known, delta)
         for p, q in ((mixed, same), (same, mixed)):
@@ -151,7 +194,7 @@ def test_the_doubled_bound_is_above_the_symmetric_pairs_divergence() -> None:
 
 @pytest.mark.parametrize("code", PROGRAMS["read"].values(), ids=PROGRAMS["read"])
 def test_what_libraries_write_is_read(code: dict[str, Any]) -> None:
-    texts = read(code["text"]).texts(code.get("entered", ()))
+    texts = filled(code["text"]).texts(code.get("entered", ()))
     assert {key: texts.get(key) for key in code["as"]} == code["as"]
 
 
@@ -187,7 +230,7 @@ def test_an_honest_program_is_read_fully_and_judged(data: st.DataObject) -> None
             lines.format(**names).replace("value", f"value_of_{quantity[:2]}").replace("f(", f"f_{quantity}(")
         )
         written[quantity] = expression.format(**names)
-    texts = read(program(written, before)).texts()
+    texts = filled(program(written, before)).texts()
     assert texts.pop("kopen") == ""
     assert {KEYS[quantity]: float(texts[KEYS[quantity]]) for quantity in GOOD} == pytest.approx(
         {KEYS[quantity]: value for quantity, value in GOOD.items()}, rel=1e-12
@@ -197,13 +240,13 @@ def test_an_honest_program_is_read_fully_and_judged(data: st.DataObject) -> None
 
 @pytest.mark.parametrize(("claimed", "judged"), [(CLAIMED, "consistent"), (2.0, "low")])
 def test_a_plain_program_is_judged(claimed: float, judged: str) -> None:
-    texts = read(program(claim=claimed)).texts()
+    texts = filled(program(claim=claimed)).texts()
     assert verdict(asked_whole(CHECK, **texts)) == judged
 
 
 def not_consistent(code: str, *, flat: bool = True) -> None:
     """The verdict on a false claim, no `flat` one at all; the slow bounds are only computed where they matter."""
-    texts = read(code).texts()
+    texts = filled(code).texts()
     if not texts["kopen"] and "unsaid" not in (texts["ksampler"], texts["kadj"]):
         assert flat, code
         assert verdict(asked_whole(CHECK, **texts)) == "low", code
@@ -242,7 +285,7 @@ def test_a_program_that_differs_in_one_place_has_no_flat_verdict(old: str, new: 
 
 
 def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
-    code = read("make_private(noise_multiplier=5.0)\nbatch_size = 64\nmake_private(noise_multiplier=0.6)")
+    code = filled("make_private(noise_multiplier=5.0)\nbatch_size = 64\nmake_private(noise_multiplier=0.6)")
     assert any(sentence.startswith("σ: 5 (line 1), 0.6 (line 3). Enter") for sentence in code.sentences)
     assert any(sentence.startswith("several private engines: lines 1, 3.") for sentence in code.sentences)
     said = CHECK.headline(asked(CHECK, **code.texts()))
@@ -253,20 +296,20 @@ def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
 @pytest.mark.parametrize(
     ("text", "said"), [*PROGRAMS["refused"], ("x" * (LONGEST + 1), "20,001 characters"),
                        ("a = " + "-" * 5000 + "1", "not valid Python|No number"),
-                       ("batch_size = " + "1+" * 5000 + "1", "not valid Python|No number")]
+                       ("batch_size = " + "1+" * 5000 + "1", "not valid Python|No number|nested too deeply")]
 )  # fmt: skip
 def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        read(text)
+        filled(text)
 
 
 def test_code_is_never_run_and_illegal_values_are_left_out(tmp_path: object) -> None:
-    code = read(f"open({str(tmp_path)!r} + '/x', 'w'); delta = 2; epochs = 3")
+    code = filled(f"open({str(tmp_path)!r} + '/x', 'w'); delta = 2; epochs = 3")
     assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
     assert code.texts()["kepochs"] == "3"
     assert "delta" not in code.texts()
     assert "delta" in code.unsettled
-    assert re.search(r"δ: 2 \(line 1\)\. .*outside", "\n".join(code.sentences))
+    assert re.search(r"δ: 2 \(line 1\)\. .*must be", "\n".join(code.sentences))
 
 
 @pytest.mark.parametrize(
@@ -278,7 +321,7 @@ def test_the_card_of_a_claim_bounds_only_what_is_described(
     texts: dict[str, str], epsilon: bool, adjacency: str
 ) -> None:
     answer = asked_whole(CHECK, **texts)
-    made = card(answer)
+    made = card(answer.facts)
     assert made.losses.epsilon == (answer.facts.high if epsilon else None)
     assert made.losses.epsilon_published == answer.given["claimed"]
     assert made.replies["adjacency"].answer == adjacency

@@ -25,7 +25,7 @@ def test_the_error_is_that_of_matrices(run):
     assert error(run, 36) == pytest.approx(by_hand(run), rel=1e-9)
     given = {"batches": 9, "epochs": 4, "decay": 0.7, "band": getattr(run, "band", 1)}
     facts = dpviz.ask("correlated", **given).answer.facts
-    shown = facts.mine if isinstance(run, CorrelatedNoise) else facts.banded[0][1]
+    shown = facts.mine.error if isinstance(run, CorrelatedNoise) else facts.banded.error
     assert shown == pytest.approx(by_hand(run) / by_hand(CorrelatedNoise(1.0, 0.0, 9, 4)), rel=1e-9)
 
 
@@ -40,8 +40,8 @@ def test_running_sums_settle(band):
 @pytest.mark.parametrize(("decay", "ratio"), PRINTED.items())
 def test_printed_errors(decay, ratio):
     facts = dpviz.ask("correlated", batches=234, epochs=10, decay=decay).answer.facts
-    assert facts.mine == pytest.approx(ratio, abs=5e-4)
-    assert facts.best[1] <= facts.mine * (1 + 1e-12)
+    assert facts.mine.error == pytest.approx(ratio, abs=5e-4)
+    assert facts.best.error <= facts.mine.error * (1 + 1e-12)
 
 
 def test_all_have_the_same_epsilon():
@@ -54,14 +54,14 @@ def test_all_have_the_same_epsilon():
     sampled = SampledGaussian(alone * facts.sampled, 1 / 50)
     assert 2.98 < dpviz.epsilon("tight", mechanism=sampled, steps=200, delta=1e-5) <= 3.01
     error_best = float(asked.data().set_index("decay").iloc[:, 0].min())
-    assert error_best == facts.best[1]
-    assert f"{facts.best[0]:.3g}" in asked.headline
-    assert facts.best[0] in DECAYS
+    assert error_best == facts.best.error
+    assert f"{facts.best.decay:.3g}" in asked.headline
+    assert facts.best.decay in DECAYS
 
 
 def test_few_words_for_what_is_too_long_or_too_wide():
     with pytest.raises(ValueError, match=r"1000 batches × 1000 epochs has 1\D?000\D?000 steps: choose fewer"):
         dpviz.ask("correlated", batches=1000, epochs=1000)
     asked = dpviz.ask("correlated", batches=5, band=100)
-    assert asked.answer.facts.banded[0][0] == 5
+    assert asked.answer.facts.banded.width == 5
     assert "wider than an epoch" in " ".join(note.text for note in asked.question.notes(asked.answer))

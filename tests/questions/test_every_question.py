@@ -19,16 +19,17 @@ import pandas as pd
 import pytest
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
+from dpviz.questions import kinds
 from dpviz.questions.answer import LATER, PENDING, Answer, Slow, soon, whole
 from dpviz.questions.asked import Asked, ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.gradients import File
-from dpviz.questions.layout import fields_of
+from dpviz.questions.layout import SettingsSnapshot, fields_of
 from dpviz.questions.networks import Network
 from dpviz.questions.question import Question
 from dpviz.questions.script import script
 from dpviz.questions.source import Held
-from tests.questions.asking import answer_to, asked, run_script, table, with_part
+from tests.questions.asking import answer_to, asked, default, run_script, table, with_part
 from tests.trained import invented
 
 SETTINGS = table("settings")
@@ -314,8 +315,40 @@ def test_keys_of_questions_and_fields_are_told_apart() -> None:
         for field in page.fields:
             shared = fields.setdefault(field.key, field)
             # A page may start a shared setting at a value of its own, and say more of it.
-            own = ("default", "earlier", "label", "symbol", "help", "ends", "example", "ticks", "names", "options")
+            own = ("default", "entry", "label", "symbol", "help", "ends", "example", "ticks", "names", "options")
             assert {name: getattr(field, name) for name in vars(field) if name not in own} == {
                 name: getattr(shared, name) for name in vars(shared) if name not in own
             }
             assert not isinstance(field, Choice) or set(field.options) == set(getattr(shared, "options", ()))
+
+
+@pytest.mark.parametrize("key", QUESTIONS)
+def test_a_snapshot_is_read_once_a_field_and_says_what_its_reader_says(key: str) -> None:
+    question, asked_for = QUESTIONS[key], []
+
+    def read(field: Any) -> Any:
+        asked_for.append(field.key)
+        return field.default
+
+    now = SettingsSnapshot(read)
+    for _ in range(2):
+        assert str(question.read(now)) == str(question.read(default))
+        assert question.groups(now) == question.groups(default)
+    assert sorted(asked_for) == sorted(set(asked_for))
+
+
+def test_a_snapshot_makes_the_mechanism_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(kinds, "of_person", lambda mechanism, rows: made.append(rows) or mechanism)
+    now = SettingsSnapshot(default)
+    for key in ("compose", "noise", "solve", "orders"):
+        QUESTIONS[key].read(now)
+        QUESTIONS[key].groups(now)
+    assert made == [1]
+
+
+@pytest.mark.parametrize("key", QUESTIONS)
+def test_a_question_names_the_fact_that_it_asks_for(key: str) -> None:
+    answer = asked(QUESTIONS[key])
+    assert is_dataclass(answer.facts)
+    assert hasattr(answer.facts, QUESTIONS[key].asks)

@@ -9,8 +9,8 @@ import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.experiments.record import recorded as record_of
 from dpviz.questions.noise.expected import DATA, EXPECTED, points
+from dpviz.questions.noise.expected_methods import METHODS, PublishedMethod
 from dpviz.questions.printed import BY_KEY
-from dpviz.questions.words import tables_of
 from dpviz.runs.engine import Engine, engine
 from tests.questions.asking import linked, notes
 from tests.trained import recorded, trained
@@ -42,8 +42,9 @@ PRINTED = [("sgld_svhn", ["svhn-dp-sgld"]), ("pate_mnist", ["mnist-pate(100)", "
 
 @pytest.mark.parametrize(("method", "ends"), PRINTED)
 def test_published_points_are_those_of_the_papers_table(method: str, ends: list[str]) -> None:
-    [table] = [each for each in tables_of("noise/expected")["methods"] if each["key"] == method]
-    for (epsilon, accuracy), end in zip(table["points"], ends, strict=True):
+    [table] = [each for each in METHODS if each.key == method]
+    assert isinstance(table, PublishedMethod)
+    for (epsilon, accuracy), end in zip(table.printed, ends, strict=True):
         assert epsilon == BY_KEY[f"sg-table1-{end}"].number
         data, _, name = end.partition("-")
         printed = BY_KEY[f"sg-table1-accuracy-{data}-{name}"].printed
@@ -52,11 +53,10 @@ def test_published_points_are_those_of_the_papers_table(method: str, ends: list[
 
 def test_only_what_keeps_target_and_delta_is_counted() -> None:
     facts = linked(EXPECTED, "target=3&delta=1e-5").facts
-    best = facts.best(facts.measured)
-    assert best.accuracy == max(p.accuracy for p in facts.measured if p.epsilon <= 3.0)
+    assert facts.best_measured.accuracy == max(p.accuracy for p in facts.measured if p.epsilon <= 3.0)
     assert "98.8 %" in EXPECTED.headline(linked(EXPECTED, "target=3")).replace("\u00a0", " ")
     adult = linked(EXPECTED, "accdata=adult")  # DP-SGLD was accounted at δ = 1e-4
-    assert all(p.delta <= 1e-5 for p in (adult.facts.best(adult.facts.measured),))
+    assert adult.facts.best_measured.delta <= 1e-5
     assert "DP-SGLD (δ = 1e-4)" in notes(EXPECTED, adult)
     assert "Not counted" not in notes(EXPECTED, linked(EXPECTED, "accdata=adult&delta=1e-4"))
     assert "on CIFAR-10 satisfies both" in EXPECTED.headline(linked(EXPECTED, "accdata=cifar10&target=0.5"))

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.guarantee import ANSWERS, PITFALLS, UNKNOWN, deployments
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import LATER, Folded, Onward, soon, whole
 from dpviz.questions.budget.stop import STOP
 from dpviz.questions.compose.question import GROWTH
+from dpviz.questions.guarantee.deployments import deployments
+from dpviz.questions.guarantee.words import ANSWERS, PITFALLS, UNKNOWN
 from dpviz.questions.layout import fields_of
 from dpviz.questions.noise import NOISE
-from dpviz.questions.papers.guarantee import GUARANTEE, KEYS, pitfalls
+from dpviz.questions.papers.guarantee import GUARANTEE, pitfalls
+from dpviz.questions.papers.guarantee_fields import KEYS
 from dpviz.questions.question import Question
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
@@ -39,7 +41,7 @@ def test_the_card_is_the_librarys_at_these_settings() -> None:
 def test_every_pitfall_is_in_sight_with_its_answer() -> None:
     for answer in (asked_whole(GUARANTEE, **SMALL), whole(of_preset(GUARANTEE, "appleemoji"), GUARANTEE.slow)):
         (listing,) = pitfalls(answer)
-        assert [row[0] for row in listing.rows] == [words["question"] for words in PITFALLS.values()]  # type: ignore[union-attr]
+        assert [row[0] for row in listing.rows] == [pitfall.question for pitfall in PITFALLS.values()]  # type: ignore[union-attr]
         assert {str(row[1]).strip("*") for row in listing.rows} <= set(ANSWERS)  # type: ignore[union-attr]
 
 

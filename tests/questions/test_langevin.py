@@ -12,14 +12,15 @@ from dpviz.accounting.langevin.cost import langevin_tight
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.questions.langevin.conditions import REGION, Kept
-from dpviz.questions.langevin.curves import COST, EPSILON, TIGHT_MARKS
+from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
+from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
+from dpviz.questions.langevin.step_sizes import EPSILON
 from dpviz.questions.layout import Noted, of_texts
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, curves, of_preset
 
 
-def region(**texts: str) -> Answer[Kept]:
+def region(**texts: str) -> Answer[ConditionsRegionFacts]:
     """With every part but the tight interval, which takes seconds."""
     return whole(asked(REGION, **texts), REGION.slow[1:])
 
@@ -46,7 +47,7 @@ def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     allowed = 100 * dpviz.attack_success(mnist.facts.best, delta=1e-5)
     assert allowed <= float(COST.metrics(mnist)[1].note.split()[-2]) <= allowed + 0.1
     assert "a factor of at least 4" in COST.headline(mnist) or "at least 3.9" in COST.headline(mnist)
-    assert mnist.facts.epsilon() == pytest.approx(1.37, abs=0.01)
+    assert mnist.facts.epsilon == pytest.approx(1.37, abs=0.01)
     assert mnist.facts.tight is not None
     low, high = np.asarray(mnist.facts.tight.lower), np.asarray(mnist.facts.tight.upper)
     assert low[-1] < 0.403 < 1.01 * high[-1]
@@ -93,7 +94,7 @@ def test_the_last_model_has_headline_metrics_and_verdict_of_its_own() -> None:
     """All models' lower end, above the claim, says nothing against the last one's."""
     answer = of_preset(COST, "sglast")
     facts = answer.facts
-    last, everything = (numbers.epsilon(value, up=True) for value in (facts.last[-1], facts.epsilon()))
+    last, everything = (numbers.epsilon(value, up=True) for value in (facts.last[-1], facts.epsilon))
     assert f"= <b>0.5</b>: releasing only the last model costs <b>ε ≤ {last}</b> at" in " ".join(
         COST.headline(answer).split()
     )
@@ -118,17 +119,45 @@ def test_the_bound_of_wang_et_al_has_its_own_numbers(replaced: str, sensitivity:
     logs = np.log(2.5 * 10_000 / 1e-5) * np.log(2 / 1e-5)
     step = a.facts.chain.claim**2 * 50_000 / (128 * sensitivity**2 * 10_000 * logs)
     formula = dict(EPSILON.formulas(a))["Wang, Fienberg, Smola 2015"]
-    assert formula.split(r"\quad")[0].strip().endswith(f"= {tex(step)}")
+    assert formula.split(r"\quad")[0].strip().endswith(f"= {tex(numbers.rounded_down(step, 4))}")
 
 
 def test_sghmc_of_table_1_costs_what_its_notes_say() -> None:
     found = {key: of_preset(COST, key).facts for key in ("sgmnisthmc", "sgsvhnhmc")}
     assert found["sgmnisthmc"].chain.momentum
-    assert found["sgmnisthmc"].epsilon() > 5.0 > found["sgmnisthmc"].chain.claim
-    assert found["sgsvhnhmc"].epsilon() < found["sgsvhnhmc"].chain.claim == 0.43
+    assert found["sgmnisthmc"].epsilon > 5.0 > found["sgmnisthmc"].chain.claim
+    assert found["sgsvhnhmc"].epsilon < found["sgsvhnhmc"].chain.claim == 0.43
     without = of_preset(COST, "sgmnisthmc", lbeta="1").facts
     low, high = langevin_tight(without.chain.setting, without.chain.schedule, 1e-5, 24)
     assert low < 0.27 < high < 0.3
+
+
+@pytest.mark.parametrize("question", LANGEVIN.questions, ids=lambda question: question.key)
+def test_the_page_shows_both_noises(question: Any) -> None:
+    """The chosen one decides every number; the other's ε and step size stand beside it."""
+    printed, sgld = (asked(question, lnoise=noise) for noise in ("algorithm1", "sgld"))
+    for one, other, noise in ((printed, sgld, "algorithm1"), (sgld, printed, "sgld")):
+        assert one.facts.chain.setting.noise == noise
+        assert one.facts.other == pytest.approx(other.facts.epsilon, rel=1e-12)
+        assert one.facts.other_largest == pytest.approx(other.facts.largest, rel=1e-12)
+        (beside,) = (note.text for note in question.notes(one) if "With noise of variance" in note.text)
+        assert f"ε ≤ {numbers.epsilon(one.facts.other, up=True)}<" in beside
+    momentum = asked(question, lalg="sghmc", lnoise="sgld")
+    assert momentum.facts.epsilon == asked(question, lalg="sghmc").facts.epsilon
+
+
+def test_the_noise_decides_both_verdicts_of_section_3_1() -> None:
+    """0.103 costs more than 0.1 with Algorithm 1's noise, by the numerical interval, and less with SGLD's."""
+    printed, sgld = (
+        whole(of_preset(COST, "sgexample", lnoise=noise), COST.slow[:1]) for noise in ("algorithm1", "sgld")
+    )
+    assert printed.given["noise"] == "algorithm1" == of_preset(COST, "sgexample").given["noise"]
+    assert "is too low by a factor of at least 1.1" in COST.headline(printed)
+    assert COST.headline(sgld).endswith("the claimed <b>ε = 0.1</b> holds.")
+    assert printed.facts.tight is not None
+    assert sgld.facts.tight is not None
+    assert printed.facts.tight.lower[-1] < 0.119 < printed.facts.tight.upper[-1]
+    assert sgld.facts.tight.lower[-1] < 0.0813 < sgld.facts.tight.upper[-1]
 
 
 # --- the conditions over batch and step size --------------------------------------------------------------------------

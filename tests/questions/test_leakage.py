@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import compare_distances, threshold_attack
+from dpviz.mechanisms.sampled_gaussian import ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
 from dpviz.questions.leakage import DISTANCES, MEMBERSHIP
+from dpviz.questions.leakage.facts import LeakageFacts
 from dpviz.questions.leakage.fields import NETWORK
-from dpviz.questions.leakage.questions import LeakageFacts
 from dpviz.questions.leakage.stored import of_run, weights_of
-from dpviz.questions.networks import RunNetwork, SmallNetwork
+from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
-from dpviz.training.events import NOT_COVERED
+from dpviz.training.covered import NOT_COVERED
 from dpviz.training.leakage import leakage_of_run
 from tests.questions.asking import asked, run_script
 from tests.trained import TINY, recorded, trained
@@ -61,8 +63,9 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     assert (facts.network.run, facts.network.claim) == (run_id, claim)
     claimed = facts.network.claimed
     assert claimed is not None
-    assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
-    assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
+    assert (claimed.epsilon, claimed.added) == (claim.epsilon, claim.guess)
+    assert claimed.added <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
+    assert claimed.added < claimed.success <= 2.0 * claimed.added - 0.5
     replayed = replace(facts.network, claim=claim.as_demonstration())
     assert missing(answer, numbers.probability(claimed.success, up=True), f"without noise, so they are {NOT_COVERED}",
                    "did not use these data") == []  # fmt: skip
@@ -199,3 +202,33 @@ def test_paths_of_imported_runs_are_not_followed(home: Engine, tmp_path: Path) -
     record = home.run(run_id)
     assert weights_of(record) == path
     assert weights_of(replace(record, imported=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"), [(4.0, 0.01, 1_000), (1.0, 0.02, 200), (2.0, 1.0, 3), (0.6, 0.5, 5)]
+)
+def test_the_bound_is_above_the_best_attack_on_an_exchange(sigma: float, rate: float, steps: int) -> None:
+    """The attack tells members from others: the best one on the mechanism that replaces an example is within reach."""
+    delta, run = 1e-5, {"steps": steps}
+    added, replaced = SampledGaussian(sigma, rate), ReplaceOneGaussian(sigma, rate)
+    epsilon = float(dpviz.epsilon("tight", mechanism=added, delta=delta, **run))
+    limit = Limit("claim", "", "", epsilon, delta, best_accuracy(mechanism=added, **run).upper)
+    best = best_accuracy(mechanism=replaced, **run).lower
+    assert limit.added < best <= limit.success <= 1.0
+
+
+def test_the_bound_that_is_drawn_and_said_is_that_of_an_exchange(home: Engine) -> None:
+    recorded(home)
+    answer = asked(MEMBERSHIP, lkexamples="40")
+    claimed = answer.facts.network.claimed
+    assert claimed is not None
+    shown, added = (numbers.probability(value, up=True) for value in (claimed.success, claimed.added))
+    assert shown != added
+    assert (
+        missing(answer, f"no guess can be right more than <b>{shown}</b>") == [] or answer.facts.network.demonstration
+    )
+    [metric] = [one for one in MEMBERSHIP.metrics(answer) if one.name == "Bound on every attack"]
+    assert metric.value == shown
+    assert f"{added} if added" in metric.note
+    assert answer.plot.bounds[0].success == claimed.success
+    assert f"≤ {shown} ·" in answer.plot.bounds[0].text

@@ -176,5 +176,7 @@ def test_a_fault_would_be_seen() -> None:
     question = QUESTIONS["orders"]
     field = of_key(question, "sigma")
     assert faults(question, default, field, [2.0, 4.0], {"Moments accountant": {"sigma": 1}})
-    swapping = replace(question, metrics=lambda a: question.metrics(a)[: round(a.given["noise_multiplier"])])
+    words = question.words
+    fewer = replace(words, metrics=lambda f: list(words.metrics(f))[: round(f.noise_multiplier)])
+    swapping = replace(question, words=fewer)
     assert faults(swapping, default, field, [2.0, 4.0], {})

@@ -12,9 +12,11 @@ from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped
 from dpviz.questions.methods import coarsely
 from dpviz.questions.needed import TOLERANCE
+from dpviz.questions.noise.along_noise import ALONG_NOISE
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.needs import written
-from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, UNKNOWN, bayesian_need
+from dpviz.questions.noise.solve import SOLVE, UNKNOWN, bayesian_need
+from dpviz.questions.shared import LAW
 from dpviz.questions.tight_band import noise_grid
 from tests.questions import asking
 from tests.questions.asking import library_epsilon, of_preset, with_part
@@ -82,7 +84,7 @@ def test_the_answer_for_the_best_of_several_runs_keeps_the_target(key, unknown, 
     facts = answer.facts
     sentence = f"For the best of 10 runs on average: <b>{facts.symbol} = {facts.tuned_text}</b>."
     assert sentence in (ALONG_NOISE if key == "noise" else SOLVE).headline(answer)
-    assert f"drawn at random ({facts.laws[law]}, mean 10)" in " ".join(texts(answer).split())
+    assert f"drawn at random ({LAW.options[law]}, mean 10)" in " ".join(texts(answer).split())
 
 
 def test_a_search_without_a_bound_says_so():
@@ -218,7 +220,7 @@ def test_the_tight_answer_comes_later_and_no_row_jumps():
 def test_a_pin_keeps_the_best_of_each_kind_and_answers_only_of_the_same_question():
     both = of(ALONG_NOISE).plot.beside([("T 20 000", of(ALONG_NOISE, "steps=20000").plot)])
     kept = [line.name for line in both.lines if line.faded]
-    assert kept == ["T 20 000: Rényi improved", "T 20 000: Bayesian 0.95"]
+    assert kept == ["T 20 000: Rényi improved", "T 20 000: Bayesian (weaker) 0.95"]
     now, before, other = of(SOLVE), of(SOLVE, "steps=20000"), of(SOLVE, "solvefor=steps")
     both = now.plot.beside([("T 20 000", before.plot), ("steps", other.plot)])
     faded = [t for t in both.chart().figure["data"] if t.get("marker", {}).get("opacity") == 0.5]
@@ -261,9 +263,9 @@ def test_else_the_estimate_is_called_one(question, query):
     table = answer.plot.table()
     if question is ALONG_NOISE:
         assert {line.key: line.dash for line in answer.plot.lines} == {"moments": "solid", "bayesian.q99": "dash"}
-        assert "ε Bayesian 0.99 (no bound)" in table.columns
+        assert "ε Bayesian (weaker) 0.99 (no bound)" in table.columns
     else:
-        assert "Bayesian 0.99 (no bound)" in table["method"].tolist()
+        assert "Bayesian (weaker) 0.99 (no bound)" in table["method"].tolist()
 
 
 # --- a known distribution, the default: no sample and no γ, compared with what converts moments alike ----------------

@@ -9,7 +9,7 @@ from scipy.stats import norm
 import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
-from dpviz.questions.orders.questions import known_bounds
+from dpviz.questions.orders.known import known_bounds
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
 

@@ -13,11 +13,18 @@ from dpviz.accounting.bayesian.accountant import bayesian_epsilon
 from dpviz.experiments.record import recorded
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
-from dpviz.questions.papers.abadi import CLIPPING, LOSS, MAIN_THEOREM, TAIL, least_epsilon
+from dpviz.questions.papers.abadi_clipping import CLIPPING
+from dpviz.questions.papers.abadi_loss import LOSS
+from dpviz.questions.papers.abadi_tail import TAIL
+from dpviz.questions.papers.abadi_theorem1 import MAIN_THEOREM
 from dpviz.questions.papers.adaptive import ADAPTIVE
-from dpviz.questions.papers.bayesian import FIGURE_1, INFERENCE, RARE
+from dpviz.questions.papers.bayesian_inference import INFERENCE
+from dpviz.questions.papers.bayesian_rare import RARE
+from dpviz.questions.papers.bayesian_steps import FIGURE_1
+from dpviz.questions.papers.bob import least_epsilon
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
-from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
+from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
+from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS, synthetic
 from dpviz.questions.printed.filters import LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step
@@ -55,12 +62,12 @@ def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
 def test_the_theorems_noise_is_accepted_and_c2_is_its_constant() -> None:
     answer = asked(MAIN_THEOREM)
     f = answer.facts
-    epsilon = dpviz.epsilon("moments", noise_multiplier=f.sigma, sample_rate=0.01, steps=10_000, delta=1e-5)
+    epsilon = dpviz.epsilon("moments", noise_multiplier=f.noise_multiplier, sample_rate=0.01, steps=10_000, delta=1e-5)
     assert epsilon == pytest.approx(2.0, rel=1e-5)
     assert epsilon <= 2.0
-    assert f.c2 * 0.01 * math.sqrt(1e4 * math.log(1e5)) / 2.0 == pytest.approx(f.sigma)
-    assert f.extra == pytest.approx(math.sqrt(math.log(1e9)))
-    assert f.strong > f.sigma
+    assert f.c2 * 0.01 * math.sqrt(1e4 * math.log(1e5)) / 2.0 == pytest.approx(f.noise_multiplier)
+    assert f.saved == pytest.approx(math.sqrt(math.log(1e9)))
+    assert f.strong > f.noise_multiplier
     x, least = curve(answer, "moments")
     assert (np.diff(least) >= 0).all()
     assert x[0] < 10_000 < x[-1]
@@ -247,7 +254,7 @@ def test_errors_are_those_of_drawn_gradients() -> None:
     ways = np.where(rare[:, None], [0.0, 1.0], [1.0, 0.0])
     held = np.minimum(norms, 1.0)
     mean, clipped = (ways * norms[:, None]).mean(axis=0), (ways * held[:, None]).mean(axis=0)
-    f = asked(CLIPPING, cthr="1", sigma="2", cbatch="500", cdim="400").facts
+    f = asked(CLIPPING, cthr="1", sigma="2", cbatch="500", cdim="400").facts.mean
     assert f.kept == pytest.approx(held.sum() / norms.sum(), rel=5e-3)
     assert f.over == pytest.approx((norms > 1).mean(), rel=1e-2)
     assert f.bias == pytest.approx(np.hypot(*(mean - clipped)) / np.hypot(*mean), rel=1e-2)

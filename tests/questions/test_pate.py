@@ -7,7 +7,8 @@ import pytest
 
 import dpviz
 from dpviz.questions.answer import Answer
-from dpviz.questions.papers.pate import PATE, alike, recorded_votes
+from dpviz.questions.papers.pate import PATE
+from dpviz.questions.papers.pate_votes import recorded_votes, votes_with
 from tests.questions.asking import asked, asked_whole, curves
 
 
@@ -49,7 +50,7 @@ def test_what_may_be_published_lies_above_what_may_not() -> None:
 
 @pytest.mark.parametrize(("teachers", "share"), [(250, 0.9), (2, 0.1), (10, 0.1), (1000, 1.0), (37, 0.33)])
 def test_alike_votes_are_all_there(teachers: int, share: float) -> None:
-    votes = alike(teachers, share)[0]
+    votes = votes_with(teachers, share)[0]
     assert votes.sum() == teachers
     assert votes[0] == votes.max()
     assert votes[0] == max(round(share * teachers), math.ceil(teachers / 10))
@@ -62,7 +63,7 @@ def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
     g = answer.given
     votes = recorded_votes(g["recorded_teachers"])[:300]
     if g["votes"] == "alike":
-        votes = np.tile(alike(g["teachers"], g["agreement"]), (300, 1))
+        votes = np.tile(votes_with(g["teachers"], g["agreement"]), (300, 1))
     noise = {name: g[name] for name in ("noise_std", "threshold_std") if name == "noise_std" or "panoise" in texts}
     release = dpviz.SmoothRelease(4.0, 0.5 * -0.5 * math.log(0.75), 3.0, 4.0, 0.01)
     draw = np.random.default_rng((1, 3))

@@ -62,6 +62,9 @@ def test_intervals_hold_what_is_known(results: dict[str, Recomputed]) -> None:
     assert results["bdp-table1-bdp-mnist"].lower == pytest.approx(0.7196, abs=1e-4)
     assert results["sgm-theorem11"].lower >= 1
     assert results["sgm-theorem5"].value <= 0
+    ends = {key: (results[key].lower, results[key].upper) for key in results if key.startswith("sg-3.1")}
+    for key, value in EXPECTED["inside"].items():
+        assert ends[key][0] <= value <= ends[key][1] < 1.04 * ends[key][0], key
     for key, (low, high) in EXPECTED["between"].items():
         assert low < results[key].value < high, key
 

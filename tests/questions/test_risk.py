@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.attack.trade_off import Detection, Risk
+from dpviz.mechanisms import Mechanism, PersonRows, SampledGaussian
 from dpviz.questions.answer import soon
 from dpviz.questions.asked import ask
 from dpviz.questions.needed import TOLERANCE
-from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, bent, odds
+from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, odds, risk_at
 
 GIVEN: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 ASKED: dict[str, tuple[dict[str, float], dict[str, float], str]] = {
@@ -51,19 +53,38 @@ def test_the_noise_is_the_librarys(risk: str) -> None:
     assert facts.y[facts.x >= facts.need.value].max() <= facts.target <= facts.y[facts.x < facts.need.value].min()
 
 
-def test_points_stand_where_the_curve_bends() -> None:
-    """As many as every other of the grid would be, and chords between them that lie closer to the curve."""
-    grid, fine = np.geomspace(0.5, 50.0, 33), np.geomspace(0.5, 50.0, 1000)
+@pytest.mark.parametrize(("risk", "before"), [("advantage", 0.01), ("tpr", 0.01), ("mu", 0.01), ("posterior", 0.5)])
+@pytest.mark.one_of(2)
+def test_the_curve_lies_nowhere_below_the_risk(risk: str, before: float) -> None:
+    """Chords did where the curve is not convex, by up to 0.02."""
+    answer = ask("risk", risk=risk, before=before, after=0.9, mu=2.0, **GIVEN).answer
+    (line,) = answer.plot.lines  # type: ignore[attr-defined]
+    (trace,) = (one for one in answer.plot.chart().figure["data"] if one["name"] == line.name)
+    assert trace["line"]["shape"] == "hv"
+    at = np.asarray(line.x)
+    for noise in np.geomspace(at[0], at[-1], 37)[1::3].tolist():
+        drawn = line.y[np.searchsorted(at, noise, side="right") - 1]
+        given = {"fpr": before, "prior": before, "delta": GIVEN["delta"]}
+        true = BY_NAME[risk](*(given[name] for name in BY_NAME[risk].given)).of(SampledGaussian(noise, 0.01), 10_000)
+        assert drawn >= true
 
-    def curve(noise: Any) -> Any:
-        return 0.01 ** (1 / (1 + (2 / noise) ** 5))
 
-    x, y = bent(curve, grid)
-    far = [np.abs(np.interp(np.log(fine), np.log(at), curve(at)) - curve(fine)).max() for at in (grid[::2], x)]
-    assert x.size == 17
-    assert set(x) <= set(grid)
-    assert np.allclose(y, curve(x))
-    assert far[1] < 0.7 * far[0]
+def test_where_nothing_is_left_to_lose_no_less_noise_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That took most of the time with 20 rows of a person, whose risk is certainty for a third of the axis."""
+    looked_at = []
+
+    def noted(risk: Risk, mechanism: Mechanism, steps: int, noise: float) -> float:
+        looked_at.append(noise)
+        return risk_at(risk, mechanism, steps, noise)
+
+    monkeypatch.setattr("dpviz.questions.noise.risk.risk_at", noted)
+    facts = ask("risk", risk="tpr", rows=20, **GIVEN).answer.facts
+    axis = [noise for noise in looked_at if noise in facts.x]
+    assert len(axis) < 0.75 * facts.x.size
+    assert (facts.y[facts.x < min(axis)] == 1.0).all()
+    for noise, y in zip(facts.x[::8], facts.y[::8], strict=True):
+        exact = Detection(0.01).of(PersonRows(float(noise), 0.01, 20), 10_000)
+        assert exact <= y <= exact + 1e-9
 
 
 def test_before_its_slow_parts_it_has_no_number() -> None:
@@ -84,7 +105,8 @@ def test_what_has_no_answer_says_why() -> None:
 
 @pytest.mark.parametrize(
     ("share", "beside", "text"),
-    [(0.05, 1.0, "5 of 100"), (0.02, 0.001, "20 of 1000"), (0.5, 1.0, "50 of 100"), (1e-5, 1.0, "1 of 100\u202f000")],
-)
+    [(0.05, 1.0, "5 of 100"), (0.02, 0.001, "20 of 1000"), (0.5, 1.0, "50 of 100"), (1e-5, 1.0, "1 of 100\u202f000"),
+     (0.50045, 1.0, "50.045 of 100"), (0.15, 1.0, "15 of 100"), (0.1234567, 0.001, "123.4567 of 1000")],
+)  # fmt: skip
 def test_odds(share: float, beside: float, text: str) -> None:
     assert odds(share, beside) == text

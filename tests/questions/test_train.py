@@ -17,9 +17,10 @@ from dpviz.questions.layout import fields_of, of_texts
 from dpviz.questions.presets import Preset
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.claim import TRAINED, train
-from dpviz.questions.train import TRAIN, script
+from dpviz.questions.train import script
 from dpviz.questions.train.facts import missing, unsuited
 from dpviz.questions.train.plan import plan
+from dpviz.questions.train.question import TRAIN
 from dpviz.questions.train.settings import run_settings, texts_of
 from dpviz.questions.train.solving import solved_noise
 from dpviz.training.accounts.claims import planned_claim
@@ -39,7 +40,7 @@ OWN_START = {"prior_std", "most_steps"}  # 0 for a run that does not read them
 
 def run_of(query: str = "") -> RunSettings:
     """The run that a link plans; one of today where it does not say otherwise."""
-    texts = links.read({"v": links.TODAY, **dict(parse_qsl(query))}, "train")
+    texts = links.read(dict(parse_qsl(query)))
     return run_settings(TRAIN.read(of_texts(texts)))
 
 
@@ -55,6 +56,22 @@ def test_a_plan_starts_as_a_run_does() -> None:
     usual = TRAIN.read(lambda field: field.default)
     named = {name for name in usual if hasattr(RunSettings(), name)} - OWN_START - {"bayesian"}
     assert {name: usual[name] for name in named} == {name: getattr(RunSettings(), name) for name in named}
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("t_unit=person", "these data do not say whose each row is"),
+        ("t_unit=person&t_method=dp_sgld", "only .* draw and clip whole persons"),
+    ],
+)
+def test_persons_that_cannot_be_protected_are_refused_and_not_left_out(query: str, said: str) -> None:
+    """A run over examples covers less: the page says so, beside the control that changes it."""
+    with pytest.raises(ValueError, match=f"Expected unit='example' .*{said}"):
+        run_of(query)
+    assert "unit" in shown(query)
+    assert "unit" not in shown("")
+    assert run_of("t_unit=person&t_method=sgd").unit == "example", "a training without noise protects nobody"
 
 
 @pytest.mark.parametrize("data", DATA_SETS)

@@ -8,8 +8,9 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.budget.courses import Course, courses, mean_and_range
 from dpviz.questions.budget.shared import NAMES
-from dpviz.questions.budget.trained import TRAINED, Course, courses, together, zoomed
+from dpviz.questions.budget.trained import TRAINED, zoomed
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import promised
 from dpviz.training.settings import RunSettings
@@ -76,14 +77,14 @@ class TestTogether:
     )
 
     def test_mean_lowest_and_highest_up_to_where_the_first_ends(self) -> None:
-        epochs, mean, lowest, highest = together(self.RUNS, "planned")
+        epochs, mean, lowest, highest = mean_and_range(self.RUNS, "planned")
         assert epochs.tolist() == [0, 1, 2]
         assert mean == pytest.approx([0, 1.5, 3])
         assert lowest == pytest.approx([0, 1, 2])
         assert highest == pytest.approx([0, 2, 4])
 
     def test_settings_are_those_of_the_next_evaluation(self) -> None:
-        _, _, lowest, highest = together(self.RUNS, "batch_size")
+        _, _, lowest, highest = mean_and_range(self.RUNS, "batch_size")
         assert (lowest.tolist(), highest.tolist()) == ([8, 4, 4], [8, 8, 8])
 
 
@@ -95,7 +96,7 @@ def test_what_is_drawn_is_mean_and_spread(runs: str, shown: str, name: str) -> N
     a = asked(TRAINED, brun=runs, bshow=shown, bpol="fixed.noise.batch.tune", bodo="authors")
     assert set(lines(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
     for key, line in lines(a).items():
-        _, mean, lowest, highest = together(a.facts.arms[key], name)
+        _, mean, lowest, highest = mean_and_range(a.facts.arms[key], name)
         np.testing.assert_array_equal(line.y, mean)
         np.testing.assert_array_equal(line.spread, (lowest, highest))
     assert TRAINED.printed(a) == (runs == "early" and shown == "epsilon"), "printed values lie on the axis of ε alone"

@@ -9,7 +9,8 @@ import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.question import plan_of as present
-from dpviz.questions.noise.question import SOLVE, plan_of
+from dpviz.questions.noise.shared import plan_of
+from dpviz.questions.noise.solve import SOLVE
 from dpviz.questions.use import Plan, bibliography, paragraph, spared, tight_epsilon, use_it, used
 from tests.questions.asking import asked
 

@@ -13,9 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
+from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
 from dpviz.runs.processes import this_process
-from dpviz.runs.store import jsontext
+from dpviz.runs.store import events, jsontext
 from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import OPEN, Delivery, EventRow, RunRecord, StoreError
 from dpviz.runs.store.store import Store
@@ -23,6 +24,7 @@ from dpviz.runs.store.store import Store
 HERE = Path(__file__).parent
 PLAIN = "fake_training:plain"
 OWNER = "me"
+LONG = 300.0  # seconds that a busy machine may take for anything
 ENDLESS = {"steps": 100_000, "pause": 0.01}
 SETTINGS = {"a": [1, 2.5, None]}
 Opens = Callable[[Path], Store]
@@ -56,15 +58,21 @@ def run(store: Store) -> str:
 
 @pytest.fixture
 def make_engine(tmp_path: Path) -> Iterator[Makes]:
-    """Engines that are shut down afterwards, whatever was killed meanwhile."""
+    """Engines that are shut down afterwards with their cluster, whatever was killed meanwhile."""
     with ExitStack() as stack:
 
         def make(**options: Any) -> Engine:
             engine = Engine(tmp_path, **{"workers": 1, "preload": (), **options})
-            stack.callback(engine.shutdown, grace=0.5)
+            stack.callback(ended, engine)
             return engine
 
         yield make
+
+
+def ended(engine: Engine) -> None:
+    """Shut down, with the cluster of its store."""
+    engine.shutdown()
+    local.stop(engine.folder)
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +83,7 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         engine = Engine(tmp_path_factory.mktemp("shared"), workers=1, preload=())
         engine.warm()
         yield engine
-        engine.shutdown(grace=0.5)
+        ended(engine)
 
 
 @pytest.fixture
@@ -92,37 +100,43 @@ def engine(shared_engine: Engine) -> Iterator[Engine]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each reading statement gave since."""
     counts: list[int] = []
-    fetch = SqliteFile.fetch
+    fetch, rows_after = SqliteFile.fetch, events.rows_after
 
     def counted(file: SqliteFile, statement: str, *values: object) -> list[tuple[Any, ...]]:
         rows = fetch(file, statement, *values)
         counts.append(len(rows))
         return rows
 
+    def counted_rows(*values: Any) -> list[events.Row]:
+        rows = rows_after(*values)
+        counts.append(len(rows))
+        return rows
+
     monkeypatch.setattr(SqliteFile, "fetch", counted)
+    monkeypatch.setattr(events, "rows_after", counted_rows)
     return counts
 
 
-def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
-    return store.create(target="m:f", settings=SETTINGS, options={}, name=name, owner=owner)
+def new(store: Store, name: str = "") -> RunRecord:
+    return store.create(target="m:f", settings=SETTINGS, options={}, name=name)
 
 
 def started(store: Store, name: str = "", settings: Any = None, options: Any = None) -> str:
     chosen = {"settings": settings or SETTINGS, "options": options or {}}
-    run = store.create(target="m:f", **chosen, name=name, owner=OWNER).id
-    assert store.claim(OWNER, None, 100) is not None
+    run = store.create(target="m:f", **chosen, name=name).id
+    assert store.begin(run, OWNER)
     return run
 
 
-def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
+def rows(told: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
     return tuple(
         EventRow(seq, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
-        for seq, e in enumerate(events, first)
+        for seq, e in enumerate(told, first)
     )
 
 
-def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Delivery:
-    return Delivery(run, execution, this_process().to_json(), rows(events, first), time.time())
+def batch(run: str, *told: dict[str, Any], first: int = 0, execution: str = "one") -> Delivery:
+    return Delivery(run, execution, this_process().to_json(), rows(told, first), time.time())
 
 
 def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
@@ -136,7 +150,7 @@ def at_once(*acts: Callable[[], object]) -> list[BaseException]:
         return [error for end in ends if (error := end(120.0)) is not None]
 
 
-def until(question: Callable[[], Any], limit: float = 60.0) -> Any:
+def until(question: Callable[[], Any], limit: float = LONG) -> Any:
     """Its answer once that is true; fails after `limit` seconds."""
     end = time.monotonic() + limit
     while not (answer := question()):
@@ -154,9 +168,9 @@ def family(pid: int) -> list[psutil.Process]:
 
 def processes_of(engine: Engine) -> list[psutil.Process]:
     """The host of the workers first."""
-    host = engine._scheduler and engine._scheduler.connection.host
-    assert host
-    return family(host.pid)
+    cluster = local.find(engine.folder)
+    assert cluster is not None
+    return family(cluster.process.pid)
 
 
 def running(engine: Engine, steps: int = 3) -> str:
@@ -168,7 +182,7 @@ def running(engine: Engine, steps: int = 3) -> str:
 
 def short_run(engine: Engine) -> RunRecord:
     """A short run, once it is over."""
-    return engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0)
+    return engine.wait(engine.submit({"steps": 2}, target=PLAIN), LONG)
 
 
 def kill(pid: int) -> None:

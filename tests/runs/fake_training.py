@@ -24,11 +24,12 @@ def plain(settings: dict[str, Any], emit: Callable[[dict[str, Any]], None], cont
     emit({"kind": "done", "step": step, "text": "All steps done.", "test_accuracy": 0.5})
 
 
-def releasing(settings: dict[str, Any], emit: Any, control: Any, weights_to: str) -> None:
-    """Charges its steps, then leaves parameters in a file."""
+def releasing(settings: dict[str, Any], emit: Any, control: Any, weights_to: str, waiting: str) -> None:
+    """Charges its steps, then leaves parameters in a file if that charge is on the disk."""
     emit({"kind": "started", "step": 0})
     emit({"kind": "charged", "step": 9, "through": 9, "mechanisms": [[2.0, 0.1, 9]]})
-    Path(weights_to).write_text("weights")
+    if any("charged" in file.read_text() for file in Path(waiting).glob("*.jsonl")):
+        Path(weights_to).write_text("weights")
     time.sleep(settings.get("pause", 0.0))
     emit({"kind": "done", "step": 9, "text": "All steps done."})
 

@@ -1,4 +1,4 @@
-"""The claim of a recorded run where it is made: attempts, starts from other runs, early ends, earlier versions."""
+"""The claim of a recorded run where it is made: attempts, starts from other runs, early ends."""
 
 import json
 import re
@@ -21,6 +21,7 @@ from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import disputes_of
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
+from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.origins import spent_before
@@ -73,8 +74,8 @@ def ending(events: list[Event], kind: str, **content: Any) -> list[Event]:
     return [*events[:-1], events[-1]._replace(kind=kind, data=events[-1].data | {"kind": kind} | content)]
 
 
-def of_earlier_version(events: list[Event]) -> list[Event]:
-    """No claim was written down then."""
+def without_claims(events: list[Event]) -> list[Event]:
+    """As of a run that does not say what it claims."""
     return [e._replace(data={name: v for name, v in e.data.items() if name != "claim"}) for e in events]
 
 
@@ -86,7 +87,7 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
 ) -> None:
     events = trained(settings, weights)
     record = finished(engine, settings, weights, *[events[:-1]] * broken_off, events)
-    everything = merge_events((*spent_before(settings), *claims.mechanisms(events) * (broken_off + 1)))
+    everything = merge_events((*spent_before(settings), *claims.mechanisms(Digest.of(events)) * (broken_off + 1)))
     interval = tight_epsilon_of_events(everything, settings.delta)
     claim = claims.claim_of_record(record, engine.store)
     assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
@@ -121,7 +122,7 @@ def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
     engine: Engine, weights: Path, settings: RunSettings
 ) -> None:
     long = settings.with_(steps=5000)
-    events = changed(of_earlier_version(trained(settings.with_(steps=1), weights)), "started", settings=long.to_json())
+    events = changed(without_claims(trained(settings.with_(steps=1), weights)), "started", settings=long.to_json())
     everything = (*spent_before(settings), (SampledGaussian(0.5, 64 / N), 1))
     claim = claims.claim_of_record(finished(engine, long, weights, ending(events, "stopped")), engine.store)
     assert claim.covers == "any_end"
@@ -173,6 +174,32 @@ def test_no_shorter_plan_and_no_moment_claims_less_than_it_spent(
     assert claims.claims_along(view, claim)[-1] == found[-1] == claim.epsilon
 
 
+def test_a_plan_that_ends_inside_an_epoch_pays_for_that_whole_epoch(engine: Engine, weights: Path) -> None:
+    settings = TINY.with_(sampler="allocation", batch_size=1000, steps=6)  # 4 steps an epoch
+    view = engine.look(finished(engine, settings, weights, trained(settings, weights)).id)
+    claim = claims.claim_of_view(view, engine.store)
+    found = claims.claims_of_shorter_plans(view, claim, np.array([0.0, 1.0, 3.0, 4.0, 5.0, 6.0]))
+    one, two = (planned_claim(settings.with_(steps=steps), N).epsilon for steps in (4, 8))
+    assert 0.0 < one < two == claim.epsilon
+    assert found.tolist() == [0.0, one, one, one, two, two]
+
+
+def test_the_claim_that_a_file_states_is_not_believed_while_its_run_goes_on(engine: Engine, weights: Path) -> None:
+    long = LOUD.with_(steps=5000)
+    lie = planned_claim(LOUD, N)
+    honest = planned_claim(long, N)
+    assert lie.epsilon < honest.epsilon
+    events = changed(trained(LOUD, weights), "started", claim=lie.to_json(), settings=long.to_json())
+    view = engine.look(finished(engine, long, weights, events[:-1]).id)
+    copy = replace(view, record=replace(view.record, imported=True))
+    assert claims._ahead(copy.record, long, copy.started).epsilon == honest.epsilon
+    claim = claims.claim_of_view(copy, engine.store)
+    assert claim.epsilon > lie.epsilon
+    along = claims.claims_along(copy, claim)
+    np.testing.assert_array_equal(along, np.fmin(copy.steps["epsilon.mixture"], honest.epsilon))
+    assert along[-1] > lie.epsilon
+
+
 def test_a_report_rounds_what_it_promises_up(engine: Engine, weights: Path) -> None:
     view = engine.look(finished(engine, LOUD, weights, trained(LOUD, weights)).id)
     shown = replace(claims.claim_of_view(view, engine.store), epsilon=1.0000001, success=0.5000001)
@@ -183,23 +210,22 @@ def test_a_count_after_the_last_step_is_in_the_last_reading(engine: Engine, weig
     events = trained(COUNTED, weights)
     view = engine.look(finished(engine, COUNTED, weights, events[:-1]).id)
     assert events[-1].step == next(e.step for e in reversed(events) if e.kind == "count")
-    wanted = float(MixtureOdometer().of_events(claims.mechanisms(events), COUNTED.delta).epsilon)
+    wanted = float(MixtureOdometer().of_events(claims.mechanisms(Digest.of(events)), COUNTED.delta).epsilon)
     assert claims.last_reading(view, "mixture") == pytest.approx(wanted, rel=1e-12)
 
 
-def test_runs_of_earlier_versions_claim_what_holds_now(engine: Engine, weights: Path) -> None:
-    adaptive = LOUD.with_(policy="adaptive_noise")
-    events = of_earlier_version(changed(trained(LOUD, weights), "started", settings=adaptive.to_json()))
-    no_budget = claims.claim_of_record(finished(engine, adaptive, weights, events), engine.store)
-    assert no_budget.covers == "any_end"
-    seeded = LOUD.with_(secure_noise=False)
-    claim = planned_claim(LOUD, N)
-    events = changed(changed(trained(seeded, weights), "done", claim=claim.to_json()), "started", claim=claim.to_json())
-    record = finished(engine, seeded, weights, events)
-    assert Claim.from_json(record.summary["claim"]).holds
-    assert claims.claim_of_record(record, engine.store).demonstration
-    running = finished(engine, seeded, weights, events[:-1])
-    assert claims.claim_of_view(engine.look(running.id), engine.store).demonstration
+def test_a_run_on_a_gpu_says_so_in_its_claim_whoever_makes_it(engine: Engine, weights: Path) -> None:
+    def clipping(claim: Claim) -> bool:
+        return any("clipping was not tested on a GPU" in condition for condition in claim.conditions)
+
+    for device, said in (("CPU", False), ("NVIDIA H100 80GB HBM3", True), ("cuda:0", True), ("cpu", False)):
+        events = changed(without_claims(trained(LOUD, weights)), "started", device=device)
+        ended = finished(engine, LOUD, weights, events[:-1], events)
+        running = finished(engine, LOUD, weights, events[:-1])
+        assert clipping(claims.claim_of_record(ended, engine.store)) == said
+        assert clipping(claims.claim_of_view(engine.look(running.id), engine.store)) == said
+        copy = import_json(engine.store, export_json(engine.store, ended.id))
+        assert clipping(claims.claim_of_record(copy, engine.store)) == said
 
 
 # Which runs another may start from, and what the store says that they cost.

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import accountant
@@ -27,11 +28,12 @@ from dpviz.runs import claims
 from dpviz.runs.exchange import checksums
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, read_run, steps_csv
+from dpviz.runs.exchange.format import CountEvent, NoteEvent, checked
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.events import heading
+from dpviz.training.covered import heading
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.conftest import batch, started
@@ -80,7 +82,7 @@ def example(store: Store, name: str = NASTY) -> str:
 
 
 def view(store: Store, run: str) -> RunView:
-    return view_of(store.run(run), store.events(run))
+    return view_of(store.run(run), store.digest(run))
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
@@ -170,6 +172,18 @@ class TestThereAndBack:
         copy = import_json(store, content.encode())
         assert copy.settings["start_from"] is not None  # its claim rests on what it started from
         assert any("optimiser state" in text for text in claims.claim_of_view(view(store, copy.id), store).conditions)
+
+
+def test_what_is_too_long_to_come_back_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One limit for both ways: every file that is written can be read."""
+    run = example(store)
+    monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 11)  # both attempts took twelve
+    with pytest.raises(NotARun, match="it took 12 steps, and a file holds at most 11"):
+        export_json(store, run)
+    with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
+        assert "run.json" not in archive.namelist()
+    monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 12)
+    assert read_run(export_json(store, run))[0].steps == 9
 
 
 class TestNotBelieved:
@@ -352,26 +366,22 @@ def test_a_run_from_a_file_pays_for_its_start(store: Store) -> None:
     assert (bool(both.disputes), bool(alone.disputes)) == (True, False)
 
 
-def test_a_run_of_an_earlier_version_read_another_odometer_and_disputes_nothing(store: Store) -> None:
-    """Its readings and its claim by that odometer are valid; both are made anew by the one that is read now."""
+@pytest.mark.parametrize("mechanism", [[20.0, 0.5, 1], [20.0, 1.0, 2], [1e-9, 1.0, 1], ["laplace", 2.0, 1.0, 2]])
+def test_a_count_is_charged_once_at_rate_one(mechanism: list[Any]) -> None:
+    kind = TypeAdapter(CountEvent)
+    assert checked("it", {"kind": "count", "mechanism": [20.0, 1, 1]}, kind)["mechanism"] == [20.0, 1, 1]
+    with pytest.raises(NotARun, match="In it at mechanism: Expected a "):
+        checked("it", {"kind": "count", "mechanism": mechanism}, kind)
 
-    def earlier(content: dict[str, Any]) -> None:
-        for event in content["events"]:
-            readings = event["data"].get("epsilon") or {}
-            if "mixture" in readings:
-                values = readings.pop("mixture")
-                readings["odometer"] = [2 * one for one in values] if isinstance(values, list) else 2 * values
-            claimed = event["data"].get("claim") or {}
-            if claimed.get("accountant") == "mixture":
-                claimed |= {"accountant": "odometer", "epsilon": 2 * claimed["epsilon"]}
 
-    run = example(store)
-    now, then = (view(store, copied(store, run, change)) for change in (bytes, changed(earlier)))
-    assert (now.disputes, then.disputes) == ((), ())
-    for before, after in ((now.steps, then.steps), (now.counts, then.counts)):
-        assert before.keys() == after.keys()
-        assert all(np.array_equal(before[name], after[name], equal_nan=True) for name in before)
-    assert claim(store, then.record.id) == claim(store, now.record.id)
+@pytest.mark.parametrize(("written", "kept"), [("a\x00b\n", "a\ufffdb\n"), ("NaN", None), ("Infinity", None)])
+def test_a_text_can_be_stored_and_is_no_number(written: str, kept: str | None) -> None:
+    kind = TypeAdapter(NoteEvent)
+    if kept is not None:
+        assert checked("it", {"kind": "note", "text": written, "more": 1}, kind) == {"kind": "note", "text": kept}
+        return
+    with pytest.raises(NotARun, match=f"Expected words, found '{written}'"):
+        checked("it", {"kind": "note", "text": written}, kind)
 
 
 def test_nesting_is_seen_before_it_is_read() -> None:
@@ -407,7 +417,7 @@ def test_tables_and_bundle(store: Store) -> None:
         assert read == pytest.approx(column.tolist(), nan_ok=True, abs=0.0)
         np.testing.assert_array_equal(table[heading("step", name)].to_numpy(), column)
     empty = started(store)
-    assert steps_csv(view(store, empty)) == "\n"
+    assert steps_csv(store, empty) == b"\n"
     assert bundle(store, empty)
 
 
@@ -480,15 +490,15 @@ def test_what_was_charged_ahead_counts_until_the_end(store: Store, run: str) -> 
     store.record([batch(run, *planned(PLAN[:2]))])
     ahead = {"kind": "charged", "step": 7, "through": 12, "mechanisms": [[2.0, 0.1, 3], [2.5, 0.1, 9]]}
     store.record([batch(run, ahead, first=3)])
-    assert claims.mechanisms(store.events(run)) == ((two, 3), (half, 9))
-    assert claims.charged_through(store.events(run)) == 12
+    assert claims.mechanisms(store.digest(run)) == ((two, 3), (half, 9))
+    assert claims.charged_through(store.digest(run)) == 12
     store.record([batch(run, {"kind": "stopped", "step": 7, "text": ""}, first=4)])
-    assert claims.mechanisms(store.events(run)) == ((two, 3), (half, 4))
-    assert claims.charged_through(store.events(run)) == 7
+    assert claims.mechanisms(store.digest(run)) == ((two, 3), (half, 4))
+    assert claims.charged_through(store.digest(run)) == 7
 
 
 def test_mechanisms(store: Store, run: str) -> None:
     events = [*planned([(2.0, 0.1, 3), (3.0, 0.1, 1), (2.0, 0.1, 2)]), {"kind": "count", "mechanism": [100.0, 1.0, 1]}]
     store.record([batch(run, *events)])
-    charged = [(one.noise_multiplier, one.sample_rate, count) for one, count in claims.mechanisms(store.events(run))]
+    charged = [(one.noise_multiplier, one.sample_rate, count) for one, count in claims.mechanisms(store.digest(run))]
     assert charged == [(2.0, 0.1, 5), (3.0, 0.1, 1), (100.0, 1.0, 1)]

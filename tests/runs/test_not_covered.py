@@ -10,18 +10,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 from dpviz.accounting.methods import READINGS
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.checks import KINDS
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv
+from dpviz.runs.exchange.format import StatedEvent
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.views import RunView
-from dpviz.training import events
-from dpviz.training.events import NOT_COVERED, covered, heading, not_covered
+from dpviz.training import covered as marks
+from dpviz.training.covered import COVERED, NOT_COVERED, covered, heading, not_covered
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.charts import draw, overlay
 from dpviz.ui.runs.fields import CHARTS
@@ -72,7 +73,9 @@ def test_every_number_of_a_run_is_classified() -> None:
     for event in real():
         names.setdefault(event.kind, set()).update(not_covered(event.data))
     assert names == MEASURED
-    assert set(KINDS) == set(events._COVERED), "every kind of event, those of other modules too"
+    content = [get_type_hints(each)["kind"] for each in get_args(get_type_hints(StatedEvent)["data"])]
+    kinds = {kind for literal in content for kind in get_args(literal)}
+    assert kinds == set(COVERED), "every kind of event, those of other modules too"
 
 
 def test_what_nobody_classified_counts_as_measured() -> None:
@@ -82,8 +85,8 @@ def test_what_nobody_classified_counts_as_measured() -> None:
 
 
 def test_headings_of_tables_say_it(made: Engine) -> None:
-    _, view = run_of(made, with_a_new_one())
-    headings = next(csv.reader(io.StringIO(steps_csv(view))))
+    run, view = run_of(made, with_a_new_one())
+    headings = next(csv.reader(io.StringIO(steps_csv(made.store, run.id).decode())))
     marked = {name.removesuffix(f" [{NOT_COVERED}]") for name in headings if name.endswith(f" [{NOT_COVERED}]")}
     assert marked == (MEASURED["step"] - {"distances", "norms", "noise", "bayesian_text"}) | {NEW}
     assert [name.split(" [")[0] for name in headings] == list(view.steps)
@@ -157,4 +160,4 @@ def test_a_view_without_measurements_holds_none(made: Engine) -> None:
 
 
 def test_examples() -> None:
-    assert doctest.testmod(events).failed == 0
+    assert doctest.testmod(marks).failed == 0

@@ -11,10 +11,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from dpviz.runs.cluster.launch import Host
+from dpviz.runs.cluster import local
 from dpviz.runs.store.store import Store
+from dpviz.runs.waiting import FOLDER
 from tests.other_account import by_another, needs_root, other_account
-from tests.runs.conftest import PLAIN, Makes, Opens, new, short_run, until
+from tests.runs.conftest import PLAIN, Makes, Opens, ended, new, running, short_run, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of the user's folder there")
 
@@ -33,7 +34,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("umask")
 def test_new_and_old_stores(tmp_path: Path, opens: Opens) -> None:
     folder = tmp_path / "deep" / "dpviz"
-    for backup in ([], ["runs-backup.sqlite"]):
+    for backup in ([], ["runs-backup.sqlite", "runs-backup.lock"]):
         store = Store(folder / "runs.sqlite")
         new(store)
         files = {path.name: mode(path) for path in folder.iterdir()}
@@ -59,9 +60,22 @@ def test_a_folder_with_other_things_in_it_stays_open(tmp_path: Path, opens: Open
 
 @pytest.mark.usefixtures("umask")
 def test_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
-    Host(1, tmp_path / "logs" / "workers.log").close()
+    monkeypatch.setattr(local, "HOST_MODULE", "dpviz.runs.nothing")
+    local.start(tmp_path, 1, tmp_path / "logs" / "workers.log", dict(os.environ)).wait()
     assert (mode(tmp_path / "logs"), mode(tmp_path / "logs" / "workers.log")) == (0o700, 0o600)
+
+
+@pytest.mark.usefixtures("umask")
+def test_what_leads_to_the_workers(tmp_path: Path, make_engine: Makes) -> None:
+    """The certificate with its key, and what waits to be recorded."""
+    engine = make_engine()
+    run = running(engine)
+    for folder in (local.folder_of(tmp_path), tmp_path / FOLDER):
+        files = list(folder.iterdir())
+        assert files
+        assert {mode(file) for file in files} == {0o600}
+        assert mode(folder) == 0o700
+    engine.hard_stop(run)
 
 
 # Makes the folder that Dask would use, and puts in place of every folder that is made there one with modules of the
@@ -113,7 +127,7 @@ def test_no_code_of_another_account_that_came_first(
     scratch = tmp_path / "logs" / "scratch"
     assert mode(scratch) == 0o700
     [left] = (scratch / "dask-scratch-space").glob("worker-*/")
-    engine.shutdown()
+    ended(engine)
     assert short_run(make_engine()).state == "done"
     assert not left.exists()
 

@@ -117,8 +117,25 @@ def test_not_in_the_middle(tmp_path: Path) -> None:
         recorded(mine, folder=tmp_path)
 
 
+def test_a_training_that_goes_on_is_recorded_with_all_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = training()
+    for _ in range(3):
+        next(first)
+    state = first.state_dict()
+    monkeypatch.setattr(earlier, "_ledger", [])
+    mine = training()
+    mine.load_state_dict(state, taken=4)
+    assert [step.number for step in recorded(mine, folder=tmp_path)] == [4, 5, 6, 7, 8]
+    store, record = only(tmp_path)
+    assert (record.state, charged(store, record.id)) == ("done", 8)
+    assert claim_of_record(record, store) == mine.claim
+    assert mine.claim.epsilon >= cost(mine, 9)
+    with pytest.raises(ValueError, match="before recorded"):
+        mine.load_state_dict(state)
+
+
 def charged(store: Store, run: str) -> int:
-    return sum(count for _, count in mechanisms(store.events(run)))
+    return sum(count for _, count in mechanisms(store.digest(run)))
 
 
 def cost(mine: PrivateTraining, steps: int) -> float:
@@ -132,7 +149,7 @@ def test_no_step_is_seen_before_it_is_charged(tmp_path: Path) -> None:
         store, record = only(tmp_path)
         assert charged(store, record.id) >= step.number
         if step.number % 20 == 1:
-            now = claim_of_view(view_of(record, store.events(record.id)), store)
+            now = claim_of_view(view_of(record, store.digest(record.id)), store)
             assert now.epsilon >= cost(mine, step.number)
             assert now.covers == "plan" or now.steps >= step.number
         store.close()
@@ -191,8 +208,8 @@ def test_charging_costs_little(
     def taken(self: PrivateTraining) -> Any:
         if self.done == steps:
             raise StopIteration
-        self.before_step()
-        self.done += 1
+        self._before_step()
+        self._done += 1
         clock.now += step
         return Step(self.done, 0, 0.0, 0.0, self)
 
@@ -212,7 +229,7 @@ def test_a_disk_that_is_full_for_a_moment(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(1 for _ in recorded(mine, folder=tmp_path)) == 300
     store, record = only(tmp_path)
     assert disk.calls > 10
-    assert (record.state, record.steps, has_gap(store.events(record.id))) == ("done", 300, False)
+    assert (record.state, record.steps, has_gap(store.digest(record.id))) == ("done", 300, False)
     assert claim_of_record(record, store) == mine.claim
 
 

@@ -16,7 +16,9 @@ import pytest
 
 from dpviz.runs.child import Child
 from dpviz.runs.processes import Process, this_process
-from dpviz.runs.store.file import Damaged, backup_of
+from dpviz.runs.store.copies import KEPT, backup_of
+from dpviz.runs.store.file import Damaged
+from dpviz.runs.store.lock import alone
 from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
 from dpviz.runs.store.store import Store
@@ -294,12 +296,9 @@ def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path, store: Store) 
     ("spoil", "least"),
     [
         *((random_bytes(seed), 0) for seed in range(8)),
-        *((flipped_byte(seed, HEADER, 4096), RUNS) for seed in range(5)),  # the schema, which this program knows
-        *((flipped_byte(seed, 16), RUNS - 1) for seed in range(5)),
-        *((lambda path, at=at: overwritten(path, at, bytes([path.read_bytes()[at] ^ 0xC0])), RUNS)
-          for at in (16, 20, 30, 47, 59, 60, 63)),
+        *((flipped_byte(seed, 4096), RUNS - 1) for seed in range(5)),
     ],
-)  # fmt: skip
+)
 def test_damage_anywhere(path: Path, made: Made, spoil: Callable[[Path], None], least: int) -> None:
     """Refused in words, then what is shown is whole or says that it is not."""
     spoil(path)
@@ -318,10 +317,19 @@ def test_a_run_from_a_file_is_kept_whole(path: Path, opens: Opens) -> None:
         store.insert(changed, attempts[:attempt], [*events, mark])
     imported = {run.id: store.events(run.id) for run in store.runs() if run.imported}
     store.close()
-    changed_by("PRAGMA wal_checkpoint(TRUNCATE)")(path)
-    without_its_schema(path)
+    changed_by(f"UPDATE runs SET steps = 59 WHERE id = '{RUN}'")(path)
     again = opens(path)
+    assert aside(path)
     assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
+
+
+def leftovers(path: Path) -> list[Path]:
+    """The names under which processes write copies, of one that is gone."""
+    return [
+        path.with_name(f"runs-{what}-4000000.sqlite{end}")
+        for what in ("backup", "new")
+        for end in ("", "-journal", "-wal")
+    ]
 
 
 class TestBackup:
@@ -338,6 +346,24 @@ class TestBackup:
     def test_what_cannot_be_read_is_taken_from_it(self, path: Path, made: Made, spoil: Callable[[Path], None]) -> None:
         assert stat.S_IMODE(backup_of(path).stat().st_mode) == 0o600
         assert not list(path.parent.glob("runs-backup-*"))
+        spoil(path)
+        assert opened(path, made) == RUNS
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            *(flipped_byte(seed, HEADER, 4096) for seed in range(5)),  # the schema
+            *(
+                lambda path, at=at: overwritten(path, at, bytes([path.read_bytes()[at] ^ 0xC0]))
+                for at in (16, 20, 30, 47, 59, 60, 63)
+            ),
+        ],
+    )
+    def test_where_the_first_page_is_spoilt_the_backup_holds_what_was_there(
+        self, path: Path, made: Made, spoil: Callable[[Path], None]
+    ) -> None:
+        """Without that page nothing in the file can be read."""
+        changed_by("PRAGMA wal_checkpoint(TRUNCATE)")(path)
         spoil(path)
         assert opened(path, made) == RUNS
 
@@ -371,14 +397,120 @@ class TestBackup:
         store.close()
         assert opened(path, made) == RUNS
 
-    def test_what_was_removed_for_good_is_in_no_backup(self, path: Path, made: Made) -> None:
-        run = next(iter(made))
+    def test_what_was_removed_for_good_is_in_no_copy(self, path: Path, made: Made) -> None:
+        """Neither in backups, nor in what a process left that was killed while it made a copy; others stay in them."""
+        run, other, *_ = made
+        kept, unfinished = path.with_name(f"{KEPT}2026-01-01-000000.sqlite"), leftovers(path)
+        shutil.copyfile(backup_of(path), kept)
         store = Store(path)
+        for file in unfinished:
+            shutil.copyfile(kept, file)  # as if another process had been killed since
         store.delete(run)
         store.purge(run)
-        assert not backup_of(path).exists()
+        for copy in (backup_of(path), kept):
+            assert other.encode() in copy.read_bytes()
+        for file in path.parent.iterdir():
+            assert run.encode() not in file.read_bytes(), file.name
         store.close()
         assert run.encode() not in backup_of(path).read_bytes()
+
+    def test_a_backup_that_is_made_while_a_run_is_removed_does_not_hold_it(self, path: Path, made: Made) -> None:
+        run = next(iter(made))
+        store, other = Store(path), Store(path)
+        store.delete(run)
+
+        def remove() -> None:
+            time.sleep(0.02)
+            store.purge(run)
+
+        for again in range(3):
+            assert at_once(*[other.file.back_up] * 3, remove if again == 0 else other.runs) == []
+        assert run.encode() not in backup_of(path).read_bytes()
+        store.close()
+        other.close()
+
+    def test_a_copy_that_cannot_be_changed_goes_whole(self, path: Path, made: Made) -> None:
+        run = next(iter(made))
+        store = Store(path)
+        truncated(backup_of(path))
+        store.delete(run)
+        store.purge(run)
+        store.close()
+        assert run.encode() not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+    def test_what_a_killed_process_left_goes_at_the_next_start(self, path: Path, opens: Opens) -> None:
+        unfinished = leftovers(path)
+        for file in unfinished:
+            shutil.copyfile(path, file)
+        opens(path)
+        assert [file.name for file in unfinished if file.exists()] == []
+        assert backup_of(path).exists()
+
+    def test_a_copy_that_another_process_writes_now_stays(self, path: Path, opens: Opens) -> None:
+        unfinished = leftovers(path)[0]
+        unfinished.touch()
+        with alone(path.with_name("runs-backup.lock")):
+            opens(path)
+            assert unfinished.exists()
+
+    @pytest.mark.parametrize("while_open", [False, True])
+    def test_a_store_that_is_gone_is_taken_from_it(
+        self, path: Path, made: Made, while_open: bool, opens: Opens
+    ) -> None:
+        store = opens(path)
+        if not while_open:
+            store.close()
+        for file in path.parent.glob("runs.sqlite*"):
+            file.unlink()
+        if while_open:
+            with pytest.raises(Damaged, match="gone"):
+                store.runs()
+        else:
+            store = opens(path)
+        assert is_true(store, made) == RUNS
+        assert f"{path}, were gone on" in store.notice
+        assert f"{RUNS} runs could be read whole" in store.notice
+        assert not aside(path)
+        usable(store)
+
+    def test_a_backup_is_kept_where_the_store_holds_less(self, path: Path, made: Made, opens: Opens) -> None:
+        """As after another file took the store's place: the good backup once stayed for two minutes."""
+        run = next(iter(made))
+        good = backup_of(path).read_bytes()
+        for change in (
+            "DELETE FROM runs",
+            f"UPDATE runs SET steps = 5 WHERE id = '{run}'",
+            "UPDATE attempts SET checksum = 0",
+        ):
+            backup_of(path).write_bytes(good)
+            other = path.with_name("other") / path.name
+            other.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, other)
+            shutil.copyfile(backup_of(path), backup_of(other))
+            store = Store(other)
+            with store.file.connection() as db:
+                db.execute(change)
+            store.file.back_up()
+            [kept] = other.parent.glob(f"{KEPT}*.sqlite")
+            assert kept.read_bytes() == good
+            assert str(kept) in store.notice
+            store.file.back_up()  # nothing more is lost: nothing more is kept
+            assert list(other.parent.glob(f"{KEPT}*.sqlite")) == [kept]
+            store.close()
+            shutil.rmtree(other.parent)
+
+    def test_a_backup_that_holds_no_more_is_replaced(self, path: Path, made: Made) -> None:
+        store = Store(path)
+        usable(store)
+        run = started(store, "restarted")
+        store.record([batch(run, *steps(5), execution="one")])
+        store.file.back_up()
+        store.record([batch(run, *steps(1), execution="two")])  # begins at step 1 again
+        store.delete(next(iter(made)))
+        store.purge(next(iter(made)))
+        store.close()
+        assert not list(path.parent.glob(f"{KEPT}*"))
+        assert store.notice == ""
 
     def test_it_is_made_once_nothing_is_written_for_a_while(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
@@ -399,6 +531,26 @@ def test_an_empty_file_beside_weights_is_told(tmp_path: Path, opens: Opens) -> N
     usable(store)
 
 
+def test_a_store_that_is_gone_beside_weights_is_told(tmp_path: Path, opens: Opens) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "7.pt").write_bytes(b"parameters")
+    store = opens(tmp_path / "runs.sqlite")
+    assert "were gone" in store.notice
+    assert "There was no backup" in store.notice
+    usable(store)
+
+
+def test_the_log_alone_of_a_store_that_is_gone_spoils_nothing(path: Path, opens: Opens) -> None:
+    """It holds the pages that changed last, and none of the others."""
+    path = killed(path, lambda store: store.rename(store.runs()[0].id, "another name"))
+    path.unlink()
+    (path.parent / "weights").mkdir()
+    (path.parent / "weights" / "7.pt").write_bytes(b"parameters")
+    store = opens(path)
+    assert "were gone" in store.notice
+    usable(store)
+
+
 @pytest.mark.parametrize("name", ["runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"])
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
@@ -413,8 +565,8 @@ def test_pipes_beside_the_store(tmp_path: Path, path: Path, made: Made) -> None:
     """A note, a backup and logs that are pipes hold nobody up."""
     os.mkfifo(tmp_path / f"{PREFIX}2026.txt")
     os.mkfifo(backup_of(path))
-    flipped_byte(1, HEADER, 4096)(path)
-    assert opened(path, made) == RUNS
+    changed_by(f"UPDATE runs SET steps = 59 WHERE id = '{RUN}'")(path)
+    assert opened(path, made) == RUNS - 1
     log = tmp_path / "logs" / "workers.log"
     log.parent.mkdir()
     os.mkfifo(log)

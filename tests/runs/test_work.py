@@ -1,24 +1,27 @@
 """From the worker to the store: events numbered and sent, desired states obeyed, one final event; all are collected."""
 
+import dataclasses
 import itertools
+import os
 import subprocess
 import sys
 import threading
 import time
-import zlib
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from dpviz.runs import collector, work
-from dpviz.runs.collector import Collector, EndedFuture
+from dpviz.runs import work
+from dpviz.runs.dispatch import Dispatcher
+from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import Delivery, EventRow
+from dpviz.runs.store.records import EventRow, StoreError
 from dpviz.runs.store.store import Store
-from dpviz.runs.work import AskedControl, NotRecorded, Sender, call
-from tests.runs.conftest import HERE, FullDisk, batch, started, steps, until
+from dpviz.runs.waiting import EventFile, Place, pieces
+from dpviz.runs.work import AskedControl, NotRecorded, Sender, Wanted, call
+from tests.runs.conftest import HERE, FullDisk, new, rows, steps
 
 MISSING = "Expected target='fake_training:missing' to be the name of a function, as in 'module:function'."
 
@@ -71,35 +74,17 @@ class TestSender:
         sender.close()
         assert [row.seq for row in sent] == list(range(5))
 
-    def test_a_charge_returns_once_it_is_confirmed(self) -> None:
-        sent: list[EventRow] = []
-        asked: list[EventRow] = []
-
-        def confirm(charge: EventRow) -> None:
-            assert charge in sent
-            asked.append(charge)
-            if len(asked) < 3:
-                raise TimeoutError("no answer")
-
-        sender = Sender(sent.extend, confirm=confirm)
-        sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
-        assert len(asked) == 3
-        sender.close()
-
-    @pytest.mark.parametrize("broken", ["send", "confirm"])
-    def test_one_that_is_never_recorded_is_raised(self, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def test_one_that_is_never_recorded_is_raised(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(work, "RETRY", 0.01)
 
         def fails(_: object) -> None:
             raise OSError("no route to it")
 
-        ways: dict[str, Any] = {"send": lambda rows: None, "confirm": lambda charge: None} | {broken: fails}
-        sender = Sender(**ways, patience=0.05)
+        sender = Sender(fails, patience=0.05)
         with pytest.raises(NotRecorded, match="could not be recorded for 0.05 s, so it was stopped. no route to it"):
             sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
-        if broken == "send":
-            with pytest.raises(NotRecorded):
-                sender.check()
+        with pytest.raises(NotRecorded):
+            sender.check()
         sender.rows.clear()  # its thread may end
         sender.close()
 
@@ -178,93 +163,112 @@ def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
     assert loaded.stdout.strip() == "[]", loaded.stderr
 
 
-# The collector while the store, or Dask, is in trouble.
-
-
-Heard = dict[str, list[Any]]
-
-
-def text(one: Delivery) -> str:
-    return jsontext.write(
-        {"run": one.run, "execution": one.execution, "worker": one.worker, "begun": one.begun, "rows": one.rows}
-    )
-
-
-def end_of(run: str, status: str, *, result: Any = None, error: Exception | None = None) -> EndedFuture:
-    """With as much of Dask's future as the collector uses."""
-    return EndedFuture(run, Mock(status=status, **{"result.return_value": result, "exception.return_value": error}))
+# Files in which events wait.
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return {"on_batch": [], "on_end": [], "on_trouble": []}
+def place(store: Store, tmp_path: Path) -> Place:
+    """Beside the store."""
+    return Place.of(tmp_path)
+
+
+def file_of(place: Place, run: str, *, execution: str = "one", process: Process | None = None) -> EventFile:
+    worker = (process or this_process()).to_json()
+    return EventFile(place, {"run": run, "execution": execution, "worker": worker, "begun": time.time()})
+
+
+def names(place: Place) -> list[str]:
+    return [path.name for path in place.folder.iterdir()]
 
 
 @pytest.fixture
-def writing(store: Store, heard: Heard) -> Iterator[Collector]:
-    made = Collector(store, **{name: told.append for name, told in heard.items()})
-    yield made
+def dispatcher(store: Store, tmp_path: Path) -> Dispatcher:
+    """One whose thread has ended."""
+    made = Dispatcher(store, tmp_path, workers=1, preload=())
     made.close()
+    return made
 
 
-def test_gaps_are_filled_from_the_result(store: Store, run: str, writing: Collector, heard: Heard) -> None:
-    """What has no place is not told: whoever waits to hear of it must not go on."""
-    whole = batch(run, *steps(10), {"kind": "done", "step": 10})
-    for one in (batch("gone", *steps(3)), batch(run, *steps(3)), batch(run, {"kind": "done", "step": 10}, first=10)):
-        writing.put(text(one))
-    end = end_of(run, "finished", result=zlib.compress(text(whole).encode()))
-    writing.put(end)
-    until(lambda: heard["on_end"] == [run])
-    assert [event.seq for event in store.events(run)] == list(range(11))
-    assert store.run(run).state == "done"
-    end.future.release.assert_called()
-    assert [one.run for one in heard["on_batch"]] == [run, run]
+def test_every_event_is_recorded_once_and_in_order(store: Store, place: Place, dispatcher: Dispatcher) -> None:
+    """By two apps, of which one begins late; a line that is not whole waits for the rest."""
+    run = new(store).id
+    file = file_of(place, run)
+    other = Dispatcher(store, Path(place.store), workers=1, preload=())
+    other.close()
+    for first in (0, 10):
+        file.append(rows(steps(10, 1 + first), first))
+        dispatcher._collect()
+    os.write(file._file, b'[20,"st')
+    other._collect()
+    assert [event.seq for event in store.events(run)] == list(range(20))
+    os.ftruncate(file._file, file._size)
+    file.append(rows([{"kind": "done", "step": 20}], 20))
+    file.close()
+    for one in (other, dispatcher):
+        one._collect()
+    assert [event.seq for event in store.events(run)] == list(range(21))
+    assert (store.run(run).state, store.run(run).attempt) == ("done", 1)
+    assert names(place) == []
 
 
-def test_a_task_that_dask_gave_up(
-    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
+def test_a_file_stays_while_somebody_may_write_more(store: Store, place: Place, dispatcher: Dispatcher) -> None:
+    """Of a run that was given up: what it had charged still comes. One whose writer has ended is removed."""
+    run, killed = new(store).id, new(store).id
+    file = file_of(place, run)
+    file_of(place, killed, process=dataclasses.replace(this_process(), mark="1")).append(rows(steps(3)))
+    dispatcher._collect()
+    for one in (run, killed):
+        store.change_state(one, "stopped", "hard stop", only=("running",))
+    dispatcher._collect()
+    assert names(place) == [f"{run}-one.jsonl"]
+    file.append(rows(steps(2)))
+    dispatcher._collect()
+    assert [store.run(one).steps for one in (run, killed)] == [2, 3]
+    assert (place.folder.stat().st_mode & 0o777, next(place.folder.iterdir()).stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_what_cannot_be_recorded_is_read_again(
+    store: Store, place: Place, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written as soon as there is room."""
-
-    class KilledWorker(Exception):
-        pass
-
-    monkeypatch.setattr(collector, "RETRY", 0.02)
-    runs, disk = [started(store) for _ in range(4)], FullDisk(monkeypatch, "change_state")
-    store.record([batch(runs[3], *steps(2))])
-    writing.put(end_of(runs[0], "error", error=KilledWorker()))
-    writing.put(end_of(runs[1], "error", error=OSError("no")))
-    for run in runs[2:]:  # the first had not begun: it waits for other workers
-        writing.put(end_of(run, "cancelled"))
-    until(lambda: disk.calls > 2)
-    assert heard["on_end"] == []
+    run = new(store).id
+    file = file_of(place, run)
+    disk = FullDisk(monkeypatch)
+    for first in (0, 1):
+        file.append(rows(steps(1, 1 + first), first))
+        with pytest.raises(StoreError, match="disk is full"):
+            dispatcher._collect()
     disk.free()
-    until(lambda: heard["on_end"] == runs)
-    records = [store.run(run) for run in runs]
-    assert [record.state for record in records] == ["failed", "failed", "queued", "lost"]
-    assert "ended twice" in records[0].reason
-    assert records[1].reason == "OSError: no"
+    dispatcher._collect()
+    assert [event.seq for event in store.events(run)] == [0, 1]
 
 
-def test_nothing_is_thrown_away_while_the_disk_is_full(
-    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "RETRY", 0.02)
-    monkeypatch.setattr(collector, "PATIENCE", 0.1)
-    run, disk = started(store), FullDisk(monkeypatch)
-    for i in range(5):
-        writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
-    ending = Collector(store, **dict.fromkeys(heard, lambda _: None))
-    ending.put(text(batch(run, *steps(10))))
-    until(lambda: ending.trouble)
-    ending.close()
-    assert not ending._thread.is_alive(), "it ends also while nothing can be written"
-    until(lambda: heard["on_trouble"] == ["the disk is full"])
-    until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
-    assert store.run(run).steps == 0
-    time.sleep(0.1)
-    disk.free()
-    until(lambda: store.run(run).steps == 50)
-    until(lambda: heard["on_trouble"] == ["the disk is full", ""])
-    assert writing.trouble == ""
-    assert [event.seq for event in store.events(run)] == list(range(50))
+def test_events_that_find_no_room_on_the_disk_leave_no_half_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = file_of(place, "run")
+    file.append(rows(steps(1)))
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda to, what: write(to, bytes(what)[:3]) if len(what) > 9 else full())
+
+    def full() -> int:
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        file.append(rows([{"kind": "x"}], 1))
+    monkeypatch.undo()
+    file.append(rows(steps(1, 2), 1))
+    [piece] = pieces(place, {})
+    assert [line[:3] for line in piece.lines.splitlines()[1:]] == [b"[0,", b"[1,"]
+
+
+def test_a_task_that_nobody_wants_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Dask, which gave it up for another attempt, or by the folder, which holds no store any more."""
+    worker = Mock(**{"status.name": "running", "state.tasks": {"key": Mock(state="executing")}})
+    assert Wanted(worker, "key", place).why_not() == ""
+    for state in ({"key": Mock(state="cancelled")}, {}):
+        other = Mock(**{"status.name": "running", "state.tasks": state})
+        assert "another attempt has begun" in Wanted(other, "key", place).why_not()
+    assert "its cluster has ended" in Wanted(Mock(**{"status.name": "closing"}), "key", place).why_not()
+    wanted, now = Wanted(worker, "key", place), time.monotonic()
+    Path(place.store, "runs.sqlite").unlink()
+    assert wanted.why_not() == ""
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * work.STORE_GONE)
+    assert place.store in wanted.why_not()

@@ -123,17 +123,24 @@ def test_a_step_past_the_plan_is_refused_by_the_bayesian_account_and_charged_to_
     assert {len(values) for values in accounts.readings().values()} == {1}
 
 
-@pytest.mark.parametrize(("method", "friction"), [("dp_sgld", None), ("dp_sghmc", 0.3), ("dp_sgnht", 0.3)])
-def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
+@pytest.mark.parametrize(
+    ("method", "changed", "sampler"),
+    [
+        ("dp_sgld", {}, {"noise": "sgld"}),
+        ("dp_sgld", {"langevin_noise": "algorithm1"}, {}),
+        ("dp_sghmc", {"friction": 0.3}, {"friction": 0.3}),
+        ("dp_sgnht", {"friction": 0.3}, {"friction": 0.3}),
+    ],
+)
+def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, changed, sampler):
     """Every step has another σ: page, plan, run and record share one table."""
-    changed = {} if friction is None else {"friction": friction}
     settings = RunSettings(method=method, learning_rate=0.1, batch_size=245, max_grad_norm=4.0, steps=60, **changed)
     accounts = LiveAccounts(settings, examples=60_000)
     for step in range(1, 61):
         accounts.step(mechanism_at(settings, step, 60_000), None)
     page = langevin_epsilon(
         PowerSchedule(0.1, settings.step_exponent, 60), n=60_000, batch_size=245, clip=4.0, delta=settings.delta,
-        friction=friction,
+        **sampler,
     )  # fmt: skip
     assert accounts.epsilons()["renyi"] == pytest.approx(page, rel=1e-9)
     for name, epsilon in accounts.epsilons().items():

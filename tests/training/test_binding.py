@@ -94,18 +94,40 @@ OTHERS = WRITES | {
 }
 
 
+# Their words name what was changed; all else is seen before a step begins.
+NUMBERS = (*WRITES, "plain momentum", "other memory")
+
+
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_next_step_is_refused_before_anything_is_drawn(name, monkeypatch):
+def test_the_next_step_is_refused_and_releases_nothing(name, monkeypatch):
+    """Other parts before anything is drawn; other numbers before the optimiser moves, at the price of a step."""
     monkeypatch.setattr(binding.optimizer, "_global_optimizer_post_hooks", OrderedDict())
     (other, words), (training, network, optimiser) = OTHERS[name], make()
     next(training), next(training)
     drawn = training._sampler._random.bit_generator.state
     other(network, optimiser)
+    left = {key: tensor.clone() for key, tensor in network.state_dict().items()}
+    monkeypatch.setattr(optimiser, "step", lambda: pytest.fail("the optimiser moved"))
     for _ in range(2):
         with pytest.raises(ValueError, match=words):
             next(training)
-    assert training.done == 2
-    assert training._sampler._random.bit_generator.state == drawn
+    torch.testing.assert_close(network.state_dict(), left, atol=0, rtol=0)
+    if name not in NUMBERS:
+        assert training.done == 2
+        assert training._sampler._random.bit_generator.state == drawn
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_step_that_was_refused_leaves_the_steps_before_it_without_a_claim_too(name):
+    training, network, optimiser = make()
+    first, last = next(training), next(training)
+    WRITES[name][0](network, optimiser)
+    with pytest.raises(ValueError, match=WRITES[name][1]):
+        next(training)
+    assert first.claim.holds
+    for claim in (last.claim, training.claim):
+        assert "was changed after step 2 by something else" in claim.reason
+        assert not claim.holds
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -9,8 +9,16 @@ from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
+from dpviz.training.accounts.claims import (
+    assumptions,
+    claim_at,
+    everything_planned,
+    planned_claim,
+    planned_counts,
+    was_planned,
+)
 from dpviz.training.accounts.live import LiveAccounts, budget_filter
+from dpviz.training.covered import PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
@@ -117,11 +125,29 @@ def test_what_was_not_planned_is_claimed_by_the_odometer_alone():
         assert more.epsilon > planned_claim(PLAIN, N).epsilon
 
 
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
+def test_a_gpu_is_a_condition_of_the_claim(device):
+    settings = PLAIN.with_(device=device, start_from="x.pt")
+    odd = [planned_claim(settings, N), spent(settings, 100, SampledGaussian(1.9, 0.05)), spent(settings, 3)]
+    for claim in odd:
+        assert all(condition.startswith("on condition that ") for condition in claim.conditions)
+        said = [condition for condition in claim.conditions if "clipping was not tested on a GPU" in condition]
+        assert len(said) == (device == "cuda")
+
+
 def test_an_end_that_unreleased_losses_decided_is_not_claimed():
     charged = [(SampledGaussian(2.0, 0.05), 3)]
     found = claim_at(PLAIN, N, charged=charged, odometer=1.0, step=3, reason="not finite")
     assert not found.holds
     assert "losses" in found.reason
+
+
+def test_the_assumptions_name_whose_number_is_public():
+    examples, persons = (assumptions(PLAIN.with_(unit=unit)) for unit in ("example", "person"))
+    assert PUBLIC_SIZE in examples
+    assert PUBLIC_PERSONS in persons
+    assert (PUBLIC_PERSONS in examples, PUBLIC_SIZE in persons) == (False, False)
+    assert "one person with all their rows" in persons[0]
 
 
 def test_conditions_are_told():

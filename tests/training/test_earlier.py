@@ -2,8 +2,10 @@
 
 import gc
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
 import dpviz
@@ -90,6 +92,13 @@ def sharing(x, y):
         "other labels": (whole, (x.clone(), 2 - y)),
         "another order": (whole, (x[order], y[order])),
         "double precision, NumPy": (whole, (x.double().numpy(), y.numpy())),
+        "double precision": (whole, (x.double(), y)),
+        "single precision of a double one": ((x.double() + 1e-9, y), whole),
+        "half precision": (whole, (x.half(), y)),
+        "half precision first": ((x.half(), y), whole),
+        "bfloat16": (whole, (x.bfloat16(), y)),
+        "whole numbers": ((x.round(), y), (x.round().to(torch.int8), y)),
+        "a list": ([(row, int(of)) for row, of in zip(x, y, strict=True)], whole),
         "changed in place": (whole, None),
         "a data set": (whole, Rows(whole)),
         "a loader": (DataLoader(Rows(whole), batch_size=30), TensorDataset(*whole)),
@@ -103,13 +112,52 @@ def sharing(x, y):
 def test_the_same_examples_in_other_clothes(case):
     x, y = own_data()
     first, second = sharing(x, y)[case]
-    list(own_training(first))
+    list(own_training(first, Typed()))
     if second is None:
         x.mul_(2.0)
         second = (x, y)
-    again = own_training(second)
+    again = own_training(second, Typed())
     assert "1 training before it" in conditions(again)
     assert again.planned.epsilon > own_training(own_data(9)).planned.epsilon
+
+
+class Typed(nn.Linear):
+    """A network in double precision that reads numbers of any type."""
+
+    def __init__(self):
+        super().__init__(6, 3, dtype=torch.float64)
+
+    def forward(self, x):
+        return super().forward(x.double())
+
+
+def test_a_double_network_on_a_double_copy_is_told_of_the_training_before():
+    x, y = own_data()
+    list(own_training((x, y)))
+    again = own_training((x.double(), y), Typed())
+    assert "1 training before it" in conditions(again)
+    assert again.planned.epsilon == tight(ONE, ONE)
+
+
+def test_coarse_numbers_of_other_people_are_not_taken_for_a_rounded_copy():
+    """Two numbers a row: bfloat16 makes many rows of other people equal."""
+    draw = torch.Generator().manual_seed(3)
+    fine, coarse = (torch.rand(OWN, 2, generator=draw) * 60 for _ in range(2))
+    list(own_training((fine, own_data()[1]), nn.Linear(2, 3)))
+    assert own_training((coarse.round(), own_data()[1]), nn.Linear(2, 3)).settings.origins == ()
+
+
+def test_a_copied_part_of_many_rows_from_a_file_is_known_by_what_was_drawn():
+    """Of 200,000 rows 1,000 are read ahead, none of which is in the part."""
+    draw = torch.Generator().manual_seed(3)
+    x, y = torch.randn(200_000, 6, generator=draw), torch.zeros(200_000, dtype=torch.int64)
+    read = np.linspace(0, 199_999, 1000).round()
+    part = np.setdiff1d(np.arange(3000), read)[:1500]
+    settings = {"batch_size": 60_000, "steps": 1, "delta": 1e-6}
+    assert own_training(Rows((x[part].clone(), y[part])), batch_size=30).settings.origins == ()
+    list(own_training(Rows((x, y)), **settings))
+    again = own_training(Rows((x[part].clone(), y[part])), batch_size=30)
+    assert "1 training before it" in conditions(again)
 
 
 def test_other_data_costs_these_nothing_also_in_memory_that_is_used_again():

@@ -19,6 +19,7 @@ from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
+from dpviz.training.networks.residual import Residual
 from dpviz.training.sampling import loss_per_example, usual_batch
 from tests.training.small import Applied
 from tests.training.test_per_example import FOLLOWED, LABELS, SEQUENCE, between, examples, with_
@@ -104,7 +105,7 @@ REFUSED = {
     "spectral norm in training": (
         lambda: with_(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6))), "_SpectralNorm.*eval"
     ),
-    "tuple": (lambda: nn.LSTM(6, 3), "one tensor, found tuple"),
+    "tuple": (lambda: nn.LSTM(6, 3), "logits, found tuple. Pass output="),
     "bfloat16": (lambda: with_(nn.Tanh()).bfloat16(), "'first.weight' in bfloat16.*network.float"),
     "one half layer": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).bfloat16()), "'1.weight' in bfloat16"),
     "two precisions": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).double()), "one precision.*'1.weight'"),
@@ -171,6 +172,9 @@ NEIGHBOURS = {
         lambda: nn.Sequential(nn.Conv2d(1, 5, 3), nn.GroupNorm(1, 5), nn.SiLU(), nn.Flatten(), nn.Linear(45, 3)),
         (1, 5, 5),
     ),
+    "residual chain": (
+        lambda: nn.Sequential(Residual(1, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 3)), (1, 7, 7),
+    ),
 }  # fmt: skip
 
 
@@ -198,16 +202,19 @@ def test_an_example_adds_the_same_digits_whatever_stands_beside_it(name):
         assert 0.9 * bound < float((total - other).norm()) <= bound
 
 
-def test_trainings_fill_their_batches_up(monkeypatch):
+@pytest.mark.parametrize(("chunk_size", "rows"), [(None, 64), (63, 32), (1, 32), (64, 64)])
+def test_trainings_fill_their_batches_up(chunk_size, rows, monkeypatch):
     sizes, original = set(), PerExample._pass
     monkeypatch.setattr(PerExample, "_pass", lambda self, x, y, w=None: (sizes.add(len(x)), original(self, x, y, w))[1])
     network = chaotic(20)
     x, y = torch.randn(400, 6), torch.arange(400) % 3
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
-    training = PrivateTraining(network, (x, y), optimiser, batch_size=50, steps=12, noise_multiplier=1.0)
+    training = PrivateTraining(
+        network, (x, y), optimiser, batch_size=50, steps=12, noise_multiplier=1.0, chunk_size=chunk_size
+    )
     sizes.clear()
     assert len({step.examples for step in training}) > 1
-    assert sizes - {2} == {64}  # two to see how parameters are used
+    assert sizes - {2} == {rows}  # two to see how parameters are used
 
 
 @pytest.mark.parametrize("method", {kind.partly: name for name, kind in METHODS.items()}.values())

@@ -93,7 +93,7 @@ def test_a_diverged_network_is_measured_as_far_as_it_can_be() -> None:
     network = build("logistic", data, seed=0)
     data.train_x[0] = torch.inf
     found = leakage._measured(network, data, "toy")
-    assert found.left_out == 1
+    assert found.excluded_pairs == 1
     assert found.train_distances.shape == (9,)
     assert np.isinf(found.train_losses).sum() == 1
     assert not np.isnan(found.train_losses).any()

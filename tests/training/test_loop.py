@@ -13,10 +13,11 @@ import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training import loop
+from dpviz.training import loop, unmoved
 from dpviz.training import session as session_module
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import decoded
+from dpviz.training.covered import covered_part
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load
 from dpviz.training.evaluation import Schedule
@@ -291,6 +292,19 @@ def test_an_error_in_the_middle_is_told_and_raised(monkeypatch):
     assert last["mechanisms"][-1] == [20.0, 1.0, 1]  # charged before it was taken
 
 
+def test_too_little_memory_is_said_in_words(monkeypatch):
+    def full(*args):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a capacity of …")
+
+    events = []
+    monkeypatch.setattr(session_module, "correct_predictions", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        run(ABALONE.with_(**CASES["adaptive_noise"]), events.append, FreeRun())
+    last = events[-1]
+    assert (last["kind"], last["reason"]) == ("failed", "memory")
+    assert last["text"].startswith("A step of this run needs more memory than there is: CUDA out of memory. Take a ")
+
+
 @pytest.mark.parametrize(("changed", "words"), [
     ({"batch_size": 4000}, "batch_size=4000 <= 3133"),
     ({"model": "cnn"}, "model='cnn' with images"),
@@ -425,3 +439,13 @@ def test_how_fast_a_machine_is_decides_where_a_run_is_evaluated_and_nothing_else
     for taken["seconds"] in (0.0, 1e6):  # a target on test data ends it at the same step
         summary, _ = recorded(settings.with_(target_accuracy=0.2, target_measure="test"))
         assert (summary["reason"], summary["steps"]) == ("target", 10)
+
+
+def test_a_run_whose_gradients_have_no_length_says_so_once(monkeypatch):
+    """In an event that is not covered by ε; a run that learns says nothing."""
+    assert not of_kind(recorded(ABALONE)[1], "notice")
+    monkeypatch.setattr(unmoved, "NO_LENGTH", 1e9)
+    (notice,) = of_kind(recorded(ABALONE)[1], "notice")
+    assert notice["step"] == 10
+    assert notice["text"].startswith("In the first 10 steps no example had")
+    assert covered_part(notice) == {"kind": "notice", "step": 10}

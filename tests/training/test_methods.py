@@ -5,14 +5,15 @@ import torch.nn.functional as F
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import LIVE
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
-from dpviz.training.engine.per_example import rounding_of_sums
+from dpviz.training.engine.per_example import Clipped, rounding_of_sums
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.plan import learning_rate, mechanism_at, planned_events
-from dpviz.training.sampling import Batches, Persons
+from dpviz.training.sampling import Batch, Batches, Persons
 from dpviz.training.settings import RunSettings
 from tests.training.steps import (
     BOUND,
@@ -50,26 +51,79 @@ def test_two_steps_of_dp_sgd_by_hand():
         torch.testing.assert_close(weights_of(network), vector, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["dp_sgld", "dp_sghmc", "dp_sgnht"])
-def test_two_langevin_steps_by_hand(name):
+@pytest.mark.parametrize(
+    ("name", "changed", "heat"),
+    [
+        ("dp_sgld", {}, 2.0),
+        ("dp_sgld", {"langevin_noise": "algorithm1"}, 1.0),
+        ("dp_sghmc", {}, 0.4),
+        ("dp_sgnht", {}, 0.4),
+    ],
+)
+def test_two_langevin_steps_by_hand(name, changed, heat):
+    """`heat`: the variance of a step's noise in units of η/N."""
     prior, friction = 0.7, 0.2
-    method, state, network = make(name, prior_std=prior, friction=friction, step_exponent=1 / 3, learning_rate=0.2)
+    changed = {"prior_std": prior, "friction": friction, "step_exponent": 1 / 3, "learning_rate": 0.2} | changed
+    method, state, network = make(name, **changed)
     reference, momentum = make_network(), 0.0
     vector, rate = flatten_parameters(reference), friction  # the thermostat's friction; SGHMC keeps the first
     for step, noise in enumerate(noise_by_hand(2), start=1):
         batch, size = make_batch(seed=step), 0.2 * step ** (-1 / 3)
         drift = size * (vector / prior**2 / EXAMPLES + clipped_by_hand(reference, batch) / EXPECTED)
         if name == "dp_sgld":
-            vector += -drift + (size / EXAMPLES) ** 0.5 * noise
+            vector += -drift + (heat * size / EXAMPLES) ** 0.5 * noise
         else:
-            momentum = (1 - rate) * momentum - drift + (2 * friction * size / EXAMPLES) ** 0.5 * noise
+            momentum = (1 - rate) * momentum - drift + (heat * size / EXAMPLES) ** 0.5 * noise
             vector += momentum
             rate += (momentum**2).mean() - size / EXAMPLES if name == "dp_sgnht" else 0.0
         state, info = method.step(state, batch)
-        scale = 1.0 if name == "dp_sgld" else 2 * friction
-        expected = EXPECTED * (scale / (size * EXAMPLES)) ** 0.5 / BOUND
+        expected = EXPECTED * (heat / (size * EXAMPLES)) ** 0.5 / BOUND
         assert info.mechanism.noise_multiplier == pytest.approx(expected, rel=1e-12)
         torch.testing.assert_close(weights_of(network), vector, atol=1e-6, rtol=1e-5)
+
+
+class Mean:
+    """An engine of the mean of normal data: gradients θ − x_i of −ln N(x_i; θ, I), none clipped."""
+
+    def clipped(self, x, y, *, max_grad_norm, pairs=None, real=None):
+        total = len(x) * self.parameters - x.sum(0)
+        norms = x.new_zeros(len(x))
+        return Clipped(total, norms, norms.double(), norms, None, max_grad_norm)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "share"),
+    [
+        ("dp_sgld", {}, 1.03),
+        ("dp_sgld", {"langevin_noise": "algorithm1"}, 0.51),
+        ("dp_sghmc", {"friction": 1.0}, 1.03),
+    ],
+)
+def test_the_chain_has_the_posterior_s_variance_with_twice_the_printed_noise(name, changed, share):
+    """The posterior is N(mean, I/N); a step η = 0.05 leaves 1/(1 − η/2) = 1.026 of its variance, or half of that."""
+    draw = torch.Generator().manual_seed(3)
+    x = torch.randn(EXAMPLES, 20_000, generator=draw)
+    settings = RunSettings(
+        method=name, learning_rate=0.05, step_exponent=0.0, batch_size=EXAMPLES, max_grad_norm=1e9, steps=150, **changed
+    )
+    engine = Mean()
+    method = METHODS[name](engine, settings, examples=EXAMPLES, noise=draw)
+    engine.parameters = torch.zeros(20_000)
+    state = method.init(engine.parameters)
+    batch = Batch(x, torch.zeros(EXAMPLES), EXAMPLES, float(EXAMPLES), SampledGaussian(1.0, 1.0))
+    for _ in range(150):
+        state, _ = method.step(state, batch)
+    assert float((state.parameters - x.mean(0)).var()) * EXAMPLES == pytest.approx(share, rel=0.03)
+
+
+def test_a_run_that_does_not_say_its_noise_added_that_of_algorithm_1():
+    """It was made before there was a choice; what it cost must not change."""
+    stored = RunSettings(method="dp_sgld", learning_rate=0.1).to_json()
+    assert stored.pop("langevin_noise") == "sgld"
+    earlier = RunSettings.from_json(stored)
+    assert earlier.langevin_noise == "algorithm1"
+    now, then = (mechanism_at(one, 1, 60_000).noise_multiplier for one in (RunSettings(**stored), earlier))
+    assert now == pytest.approx(2**0.5 * then)
 
 
 @pytest.mark.parametrize(

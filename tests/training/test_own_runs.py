@@ -15,7 +15,6 @@ from dpviz.training.accounts.live import check_run
 from dpviz.training.data import catalogue
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.defaults import examples_of, recommended
-from dpviz.training.events import DECLARED
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import html_report
@@ -23,6 +22,8 @@ from tests import own_sets
 from tests.ui.runs_made import events_of, fresh_engine, record
 
 MADE = {"own:tea": own_sets.table, "own:signs": own_sets.arrays, "own:pets": own_sets.images}
+
+PUBLIC = "scaling, sizes and classes of these data are public, as their owner declared"
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_each_kind_is_trained_and_charged_with_what_was_declared(
     assert started["examples"] == examples == examples_of(data)
     assert {q for _, q, _ in summary["mechanisms"]} == {6 / examples}
     assert summary["claim"] == planned_claim(asked, examples).to_json()
-    assert DECLARED in started["claim"]["conditions"]
+    assert any(text.startswith(f"on condition that {PUBLIC}") for text in started["claim"]["conditions"])
     assert re.fullmatch("[0-9a-f]{32}", started["data_mark"])
     assert not list(folder.parent.glob("cache/**/*.npy"))  # features of private images are kept nowhere
 
@@ -111,7 +112,7 @@ def test_an_exported_run_holds_name_and_mark_and_no_path_and_comes_back(
         mark = next(event.data["data_mark"] for event in events if event.kind == "started")
         assert json.loads(text)["run"]["settings"]["data"] == "own:tea"
         assert mark in text
-        view = view_of(engine.store.run(kept.id), engine.store.events(kept.id))
+        view = view_of(engine.store.run(kept.id), engine.store.digest(kept.id))
         for told in (text, html_report(view, Claim.nothing("", 1e-5))):
             assert mark in told
             assert "jane" not in told

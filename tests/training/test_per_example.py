@@ -15,6 +15,7 @@ from dpviz.training.engine.per_example import PerExample, cross_entropy, roundin
 from dpviz.training.engine.rounding import BLOCK, certified_bound
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
+from dpviz.training.networks.residual import Residual
 from tests.training.small import Applied, digits, small
 from tests.training.steps import gradients_by_hand
 
@@ -312,9 +313,12 @@ def test_networks_against_autograd(name):
 
 def test_chains_alone_see_whole_batches():
     """Those that are shipped do, for the time it saves; nothing does that might mix rows."""
-    shipped = {name: build(name, DATA_SETS["mnist-10k"], seed=0) for name in ("logistic", "mlp", "cnn")}
-    assert [name for name, network in shipped.items() if is_rowwise(network, 4)] == ["logistic", "mlp", "cnn"]
+    shipped = {name: build(name, DATA_SETS["mnist-10k"], seed=0) for name in ("logistic", "mlp", "cnn", "resnet")}
+    assert all(is_rowwise(network, 4) for network in shipped.values())
     assert not any(is_rowwise(make(), ndim) for make in MIXING.values() for ndim in (2, 4))
+    hooked_inside = build("resnet", DATA_SETS["mnist-10k"], seed=0)
+    hooked(next(module.body for module in hooked_inside if isinstance(module, Residual)))
+    assert not is_rowwise(hooked_inside, 4)
     assert not is_rowwise(nn.Sequential(nn.Flatten(0), nn.Linear(6, 3)), 2)
     assert not is_rowwise(nn.Sequential(nn.Conv2d(12, 12, 1)), 3), "it would take the examples for channels"
     assert not is_rowwise(nn.Sequential(nn.Flatten(1, 2), nn.Conv2d(12, 12, 1)), 4)

@@ -101,6 +101,15 @@ def test_claims_grow_to_the_planned_one_and_never_pass_it():
     assert list(found) == []
 
 
+def test_conditions_of_plain_tensors_say_what_is_assumed_and_that_nobody_declared_it():
+    found, _ = training()
+    start, scaling = next(found).claim.conditions
+    assert start.startswith("on condition that the initial parameters and optimiser state did not use these data")
+    assert scaling.startswith("on condition that whatever was computed from these data before this training")
+    assert "nobody declared it" in scaling
+    assert not any("owner" in text for text in (start, scaling))
+
+
 def test_early_in_a_long_plan_the_odometer_claims_less():
     found, _ = training(steps=2000)
     next(found)

@@ -131,8 +131,8 @@ class Pauses(FreeRun):
 
 def test_a_pause_keeps_the_epoch_that_is_under_way(monkeypatch):
     """The batches of an epoch are dealt once, however long the run waits between two of its steps."""
-    dealt, original = [], Allocation._dealt
-    monkeypatch.setattr(Allocation, "_dealt", lambda self, batches: dealt.append(batches) or original(self, batches))
+    dealt, original = [], Allocation._deal
+    monkeypatch.setattr(Allocation, "_deal", lambda self, batches: dealt.append(batches) or original(self, batches))
     monkeypatch.setattr(loop.time, "sleep", lambda seconds: None)
     events = told_of(SETTINGS, Pauses())
     assert events[-1]["steps"] == 12

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.accounting.adaptive.policies import POLICIES
+from dpviz.fields.declared import entries
 from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
@@ -56,3 +58,14 @@ def test_nothing_compares_a_value_s_name():
                     told = {leaf.value for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)}
                     found += [f"{path}:{node.lineno}: {ast.unparse(node)}"] if told & names else []
     assert found == []
+
+
+def test_each_setting_of_a_run_is_declared_once():
+    """A table starts a page at a value only where that is not the run's own; `help` shows what each setting is."""
+    defaults = {field.name: field.default for field in dataclasses.fields(RunSettings)}
+    for name in defaults.keys() & FIELDS.keys() - {"start_from"}:
+        if "default" in entries()[f"t_{name}"]:
+            assert FIELDS[name].default != defaults[name], name
+    described = re.findall(r"^        (\w+): \S", RunSettings.__doc__ or "", re.MULTILINE)
+    assert described == list(defaults)
+    assert "own:visits" not in (RunSettings.__doc__ or "")

@@ -24,7 +24,7 @@ from dpviz.questions.links import TODAY, VERSION
 from dpviz.questions.question import Question
 from dpviz.runs.measuring.measurement import measurements
 from dpviz.ui import answers, measuring, render
-from dpviz.ui.hand import fetched
+from dpviz.ui.browser import slow_parts
 
 # Streamlit looks for components in every installed package at each AppTest, for longer than a page takes to run.
 manifest_scanner.scan_component_manifests = lru_cache(maxsize=1)(manifest_scanner.scan_component_manifests)
@@ -34,7 +34,7 @@ def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
     """A run, and then what a browser does: it asks for slow parts until all are there."""
     _run(at, *told, **more)
     while tokens := [one["late"] for one in components(at, "dpviz.chart") if one.get("late")]:
-        (missing,) = [fetched.find_slow_parts(token).parts().missing for token in tokens]
+        (missing,) = [slow_parts.find(token).parts().missing for token in tokens]
         for job in [answers.start(*part) for part in missing]:
             job.result()
         _run(at)
@@ -126,6 +126,12 @@ def charts(at: AppTest) -> list[dict[str, Any]]:
 def components(at: AppTest, name: str) -> list[dict[str, Any]]:
     """What the browser is told of each component of that name."""
     return [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == name]
+
+
+def tokens(at: AppTest) -> dict[str, str]:
+    """Of the chart's frames, by the field that may move."""
+    told: dict[str, str] = components(at, "dpviz.chart")[0]["frames"]
+    return told
 
 
 def unpacked(figure: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:

@@ -49,10 +49,9 @@ def finished(
     """
     if not attempts:
         attempts = (events_of(settings if settings.start_from is None else settings.with_(start_from=str(weights))),)
-    store, process, owner = engine.store, this_process(), uuid.uuid4().hex
-    store.heartbeat(owner, process)
-    run = store.create(target=target, settings=settings.to_json(), options={}, name=name, owner=owner).id
-    store.claim(owner, process, limit=2**31)
+    store, process = engine.store, this_process()
+    run = store.create(target=target, settings=settings.to_json(), options={}, name=name).id
+    store.begin(run)
     for events in attempts:
         rows = tuple(EventRow(e.seq, e.kind, e.step, e.time, jsontext.write(e.data)) for e in events)
         store.record([Delivery(run, uuid.uuid4().hex, process.to_json(), rows, time.time())])
@@ -64,6 +63,7 @@ def fresh_engine(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine on an empty folder whose workers are never started."""
     patch.setenv("DPVIZ_HOME", str(folder))
     patch.setattr("dpviz.ui.engine.warmed", lambda _: "")
+    patch.setattr(Engine, "_has_work", lambda _: False)
     made = engine()
     yield made
     made.shutdown()

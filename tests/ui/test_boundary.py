@@ -9,12 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz._remember import MEMORY
+from dpviz.questions import frames
 from dpviz.questions.answer import Slow
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import Engine
 from dpviz.ui import boundary, details, home, page, panel, render
-from dpviz.ui.hand import fetched
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
 from tests.ui.driver import charts, open_app, press, put, said, set_to
@@ -41,7 +42,7 @@ def spoken(at: AppTest) -> list[str]:
     ("name", "where", "part"),
     [
         ("attack", render, "compute"),
-        ("attack", fetched, "frame"),
+        ("attack", frames, "frame"),
         ("attack", panel, "show"),
         ("attack", details, "details"),
         ("attack", page, "_pins"),
@@ -64,12 +65,12 @@ def test_a_fault_in_a_part_of_a_page(name: str, where: Any, part: str, monkeypat
 
 def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
-    frame = fetched.frame
+    frame = frames.frame
 
     def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
         return frame(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
 
-    monkeypatch.setattr(fetched, "frame", only_small)
+    monkeypatch.setattr(frames, "frame", only_small)
     at = open_app("orders", "sigma=3&leta=0.2")
     assert not spoken(at)
     assert len(spoken(put(at, "value.sigma", 20.0))) == 1
@@ -106,7 +107,7 @@ def test_a_slow_part_that_fails_is_said_and_can_be_tried_again(monkeypatch: pyte
 
     slow = (Slow(lambda _: "key", work, lambda answer, _: answer),)
     page = replace(ORDERS, questions=(replace(DECIDING, slow=slow), *ORDERS.questions[1:]))
-    monkeypatch.setattr("dpviz.questions.orders.ORDERS", page)
+    monkeypatch.setattr("dpviz.ui.page.PAGES", tuple(page if one is ORDERS else one for one in PAGES))
     at = open_app("orders")
     assert any("could not be computed" in text for text in said(at, "problem"))
     assert len(charts(at)) == 1

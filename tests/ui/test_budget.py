@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.accounting.adaptive.one_order import one_order_filter
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions.budget.spend import Block
+from dpviz.questions.budget.blocks import Block
 from dpviz.questions.kinds import T
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.tight_band import interval
@@ -50,7 +51,8 @@ def test_refusal_says_what_fits_and_loses_nothing() -> None:
     before = at.session_state["value.bblocks"]
     press(at, "Add block")
     assert at.session_state["value.bblocks"] == before
-    left = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(dpviz.SampledGaussian(1.0, 0.01024)) - 500
+    step = dpviz.SampledGaussian(1.0, 0.01024)
+    left = one_order_filter([(step, 1)], target_epsilon=3.0, delta=1e-6).remaining_steps(step) - 500
     assert any(f"{left} of them still fit" in text for text in said(at, "problem"))
     press(at, f"Add the {left}")
     assert at.session_state["value.bblocks"] == (*before, Block(1.0, 0.01024, int(left)))
@@ -103,7 +105,8 @@ def test_a_pasted_history_becomes_the_blocks_and_the_budget_that_they_need() -> 
     assert (at.session_state["value.bblocks"], at.session_state["value.delta"]) == (blocks, 1e-6)
     events = [(block.mechanism, block.steps) for block in blocks]
     for share, fits in ((1.0, True), (0.99, False)):
-        budget = dpviz.Filter(target_epsilon=share * at.session_state["value.target"], delta=1e-6, conversion="classic")
+        target = share * at.session_state["value.target"]
+        budget = one_order_filter([(events[0][0], 1)], target_epsilon=target, delta=1e-6)
         budget.spend(*events[0])
         assert (budget.remaining_steps(events[1][0]) >= events[1][1]) == fits
     tight = numbers.epsilon(float(interval(events, 1e-6).upper[-1]), up=True)

@@ -1,10 +1,12 @@
 """The Compose page as it is shown."""
 
+import re
+
 import numpy as np
 import pytest
 
 from dpviz.questions import kinds
-from dpviz.questions.compose.bayesian import beside_part
+from dpviz.questions.compose.later import beside_part
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
 from dpviz.questions.mechanism import STEPS
@@ -18,7 +20,8 @@ from tests.ui.driver import group, measured, open_app, open_part, put, said
 def test_the_best_attack_has_a_number_whatever_is_typed(page, query):
     words = " ".join(said(open_app(page, query), "headline")[0].split())
     assert "still being computed" not in words
-    assert ("at most 50 %" if query == "q=0" else "100 %") in words or "None of the selected accountants" in words
+    number = "50 %" if query == "q=0" else "100 %"
+    assert re.search(f"(at most|more than) {number}", words) or "None of the selected accountants" in words
 
 
 def test_a_file_that_is_not_there_leaves_the_other_curves_and_its_chooser():
@@ -43,26 +46,39 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
 
 
 @pytest.mark.parametrize(
-    ("link", "kind", "steps"),
+    ("link", "kind", "steps", "passes"),
     [
-        ("", "allocation", 15.0),
-        ("steps=500", "allocation", None),
-        ("mech=allocation&steps=15", "secret", 1.0),
-        ("mech=allocation&steps=15", "replace", 10_000.0),
-        ("mech=allocation&steps=40", "gaussian", None),
-        ("mech=allocation", "shuffled", None),
+        ("", "allocation", 100.0, None),
+        ("", "shuffled", 100.0, None),
+        ("", "secret", 1.0, 100.0),
+        ("", "correlated", 1.0, 100.0),
+        ("steps=500", "allocation", 5.0, None),
+        ("steps=510", "allocation", 6.0, None),
+        ("steps=3", "partition", 1.0, None),
+        ("n=60000&q=256/60000&steps=14063", "banded", 1.0, 61.0),
+        ("mech=allocation&steps=15", "secret", 1.0, 15.0),
+        ("mech=allocation&steps=15", "replace", 1500.0, None),
+        ("mech=secret&passes=40&steps=2", "gaussian", 8000.0, None),
+        ("mech=secret&passes=40&steps=2", "partition", 80.0, None),
+        ("mech=secret&passes=40&steps=2", "correlated", None, None),
+        ("mech=partition&steps=3", "fixed", 300.0, None),
+        ("mech=allocation&steps=7", "shuffled", None, None),
+        ("steps=1e12&q=1", "secret", 1e6, 1e6),
+        ("mech=allocation&q=0&steps=7", "gaussian", None, None),
     ],
 )
-def test_another_kind_has_its_usual_number_of_steps_unless_one_was_entered(link, kind, steps):
+def test_another_kind_trains_for_the_same_epochs(link, kind, steps, passes):
+    """An epoch was fifteen, and ten thousand batches stayed ten thousand runs."""
     get = reader(link)
-    assert kinds.follows(get(kinds.KIND), kind, get).get(STEPS) == steps
+    found = kinds.follows(get(kinds.KIND), kind, get)
+    assert (found.get(STEPS), found.get(kinds.PASSES)) == (steps, passes)
 
 
 def test_choosing_another_kind_changes_the_steps():
     at = open_app("compose", "curves=tight&expert=1")
     at.selectbox(key="slider.mech").select("partition").run()
-    assert (at.session_state["value.mech"], at.session_state["value.steps"]) == ("partition", 15.0)
-    assert "15 epochs" in " ".join(said(at, "headline")[0].split())
+    assert (at.session_state["value.mech"], at.session_state["value.steps"]) == ("partition", 100.0)
+    assert "100 epochs" in " ".join(said(at, "headline")[0].split())
 
 
 def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_chosen():

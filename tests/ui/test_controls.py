@@ -274,3 +274,10 @@ def test_a_button_comes_after_what_was_entered_before_it():
     at.session_state["entry.sigma"] = {"entry": {"text": "10", "n": 5.0}}
     press(at, "Pin this state")
     assert at.session_state["pins"] == ["sigma=10&curves=moments"]
+
+
+def test_steps_entered_on_a_page_with_steps_of_its_own_end_the_entered_epochs():
+    at = open_app("langevin", "epochs=3.3")
+    assert set_to(at, EPOCHS) == 3.3
+    enter(at, "steps", "777")
+    assert set_to(at, EPOCHS) == EPOCHS.default

@@ -3,16 +3,33 @@
 import pytest
 
 import dpviz
+from dpviz.questions.catalogue import PAGES
 from dpviz.questions.story import STOPS
+from dpviz.ui.page import ADDRESSES
 from dpviz.ui.registry import FIELDS
-from tests.ui.driver import charts, enter, open_app, put, said
+from tests.ui.driver import charts, enter, go_to, open_app, put, said
 
 
 def test_four_doors_lead_on_and_every_page_is_named():
     at = open_app("home")
     named = [link.proto.page for link in at.get("page_link")]
-    pages = ["compose", "orders", "langevin", "attack", "noise", "budget", "train", "runs", "leakage", "papers"]
-    assert named == ["compose", "noise", "train", "papers", *pages]
+    assert named == ["compose", "noise", "train", "papers", *ADDRESSES]
+    assert {page.key for page in PAGES} < set(ADDRESSES)
+
+
+def test_a_door_s_query_is_taken_where_it_leads():
+    """Once, when the page is reached; what is set there later stays."""
+    at = open_app("home", "sigma=3")
+    [query] = [link.proto.query_string for link in at.get("page_link") if link.proto.query_string]
+    assert query == "pview=check&v=3"
+    at.session_state["value.pview"] = "guarantee"  # as it was left before
+    go_to(at, "papers")
+    at.query_params.update(dict(pair.split("=") for pair in query.split("&")))
+    at.run()
+    assert (at.session_state["value.pview"], at.session_state["value.sigma"]) == ("check", 3.0)
+    at.session_state["value.pview"] = "guarantee"
+    at.run()
+    assert at.session_state["value.pview"] == "guarantee"
 
 
 def test_the_live_headline_follows_the_slider():
@@ -86,6 +103,6 @@ def test_a_scroll_changes_no_number():
 def test_a_bad_stop_is_told():
     at = open_app("home", "stop=9&sigma=-1")
     warnings = "; ".join(warning.value for warning in at.warning)
-    assert "-1 is outside" in warnings
+    assert "not -1; try" in warnings
     assert "not one of 1, 2, 3, 4, 5, 6, 7, 8" in warnings
     assert at.session_state["value.stop"] == "1"

@@ -130,7 +130,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
     assert back.holds == claim.holds
     assert back.shown.epsilon == pytest.approx(said.epsilon, rel=1e-9)
     assert (back.shown.accountant, back.shown.covers) == (said.accountant, said.covers)
-    everywhere = (headline(look), row["by"], text, " ".join(note.text for note in notes(look, "")))
+    everywhere = (headline(look), row["by"], text, " ".join(note.text for note in notes(look)))
     assert all(("First try" in told_there) == bool(settings.origins) for told_there in everywhere)
     if settings.origins:
         assert "with what First try may have spent" in headline(look)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
-from dpviz.questions.budget.spend import Block, Blocks
+from dpviz.questions.budget.blocks import Block, Blocks
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import fields_of
 from dpviz.questions.papers.guarantee import GUARANTEE

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpviz.questions.catalogue import PAGES, QUESTIONS
-from dpviz.questions.layout import fields_of, in_sight, moved_of
+from dpviz.questions.layout import SettingsSnapshot, fields_of, in_sight, moved_of
 from dpviz.questions.links import PRESETS
 from dpviz.questions.mechanism import FIELDS
 from dpviz.questions.question import Question
@@ -125,15 +125,16 @@ def test_what_differs_from_the_drawing_is_told_each_time_all_of_it(monkeypatch: 
     """A browser that has two answers at once looks at the last one alone; what is as it was drawn again is told too."""
     says = {"sigma": {"label": "σ", "text": "1"}, "q": {"label": "q", "text": "0.01"}}
     monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(panel, "messages", lambda _: {key: dict(one) for key, one in says.items()})
-    panel.draw([])
-    assert panel.changed_messages([]) == {}
+    now = SettingsSnapshot(lambda field: field.default)
+    monkeypatch.setattr(panel, "messages", lambda _, now: {key: dict(one) for key, one in says.items()})
+    panel.draw([], now)
+    assert panel.changed_messages([], now) == {}
     says["sigma"]["text"] = "2"
-    assert panel.changed_messages([]) == {"sigma": {"text": "2"}}
+    assert panel.changed_messages([], now) == {"sigma": {"text": "2"}}
     says["q"]["text"] = "0.02"
-    assert panel.changed_messages([]) == {"sigma": {"text": "2"}, "q": {"text": "0.02"}}
+    assert panel.changed_messages([], now) == {"sigma": {"text": "2"}, "q": {"text": "0.02"}}
     says["sigma"]["text"] = "1"
-    assert panel.changed_messages([]) == {"sigma": {"text": "1"}, "q": {"text": "0.02"}}
-    panel.draw([])
-    assert panel.changed_messages([]) == {}
+    assert panel.changed_messages([], now) == {"sigma": {"text": "1"}, "q": {"text": "0.02"}}
+    panel.draw([], now)
+    assert panel.changed_messages([], now) == {}
     assert st.session_state[Keys.MESSAGES]["q"]["text"] == "0.02"

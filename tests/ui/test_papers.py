@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
-from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
+from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
 from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
 
@@ -50,7 +50,7 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     assert EPOCHS.key not in at.session_state["value.kopen"], "an entered value settles it, though it stays the same"
     at.text_area(key="snippet").set_value("<b>for").run()
     press(at, "Fill the form")
-    assert any("not valid Python" in text for text in said(at, "problem"))
+    assert any("No number of a private training" in text for text in said(at, "problem"))
     assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"
 
 

@@ -50,7 +50,8 @@ KNOWN = {
     },
     "measuring.py": {"measurement.share or 0.0"},  # a number
     "own_controls.py": {"fits", "index + 1", "label", "help", "words"},  # numbers; a button's own words
-    "page.py": {"help", "label", "name"},  # of a run's button; Name and Note, which a person may write; a pin's, plain
+    # Of a run's button; Name and Note, which a person may write; a pin's, plain; which runs are listed, in numbers.
+    "page.py": {"help", "label", "name", "f'Runs {first + 1:,} to {min(first + PAGE, number):,} of {number:,}'"},
     "panel.py": {"words"},  # a number of settings
     "plan.py": {"help"},  # a button's own words
     "watch.py": {"label", "help", "record.steps"},  # a button's own words; a number

@@ -7,10 +7,10 @@ import pytest
 
 from dpviz.questions.asked import ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
-from dpviz.questions.layout import InUnits
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
-from dpviz.training.events import PUBLIC_SIZE
+from dpviz.questions.units import UNITS
+from dpviz.training.covered import PUBLIC_SIZE
 from tests.ui.driver import charts, enter, group, html_of, open_app, open_part, put, said
 
 # A network of a moment, where one is looked at.
@@ -62,11 +62,11 @@ GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Option
 @pytest.mark.parametrize(
     ("page", "query", "group", "field", "text", "words"),
     [
-        ("attack", "aview=success", "", "aprior", "1", "1 is outside ≥ 1e-09 and &lt; 1; try 0.5."),
-        ("orders", "expert=1", "Show", "omax", "0.5", "0.5 is outside ≥ 2 and ≤ 1000000; try 512."),
-        ("leakage", urlencode(QUICK), "", "lkexamples", "3", "3 is outside ≥ 8"),
-        ("langevin", "", "", "leta", "0", "0 is outside"),
-        ("langevin", "", "Data", "lclip", "0", "0 is outside"),
+        ("attack", "aview=success", "", "aprior", "1", "must be at least 1e-9 and below 1, not 1; try 0.5."),
+        ("orders", "expert=1", "Show", "omax", "0.5", "must be between 2 and 1e6, not 0.5; try 512."),
+        ("leakage", urlencode(QUICK), "", "lkexamples", "3", "must be between 8 and 20\u202f000, not 3"),
+        ("langevin", "", "", "leta", "0", ", not 0; try"),
+        ("langevin", "", "Data", "lclip", "0", ", not 0; try"),
     ],
 )
 def test_a_bad_text_is_named_and_the_rest_stays(
@@ -88,7 +88,11 @@ def test_a_bad_text_is_named_and_the_rest_stays(
         ("attack", "aview=town&pin=aview%3Dsuccess%26target%3D3", []),  # it has other axes
         ("orders", "oview=epsilon&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: improved"]),
         ("orders", "oview=divergence&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: exact"]),
-        ("budget", "pin=sigma%3D3%26bview%3Dstop", ["σ 3: odometer", "σ 3: mixture odometer", "σ 3: as if planned"]),
+        (
+            "budget",
+            "pin=sigma%3D3%26bview%3Dstop",
+            ["σ 3: odometer", "σ 3: mixture odometer", "σ 3: T fixed in advance"],
+        ),
         ("budget", "bview=spend&pin=sigma%3D3%26bview%3Dstop", []),
     ],
 )
@@ -101,7 +105,7 @@ def test_a_pin_answers_the_question_on_screen_or_is_not_drawn(page: str, query: 
 
 def asks_for_batches(question: Question[Any]) -> bool:
     groups = question.groups(lambda field: field.default).values()
-    return any(isinstance(item, InUnits) for group in groups for item in group)
+    return any(item.drawn_as == UNITS.key for group in groups for item in group)
 
 
 @pytest.mark.parametrize("question", [*filter(asks_for_batches, QUESTIONS.values())], ids=lambda q: q.key)

@@ -14,8 +14,8 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json
 from dpviz.runs.store.records import Event, RunRecord
+from dpviz.training.covered import DECLARED
 from dpviz.training.data.own.place import data_of, find
-from dpviz.training.events import DECLARED
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import suits
 from dpviz.training.settings import RunSettings
@@ -64,9 +64,22 @@ def test_the_table_holds_the_final_numbers_rounded_up(engine: Engine, three: lis
     ],
 )
 def test_filters(engine: Engine, three: list[RunRecord], query: str, kept: list[int]) -> None:
-    chosen = listing.chosen_by(engine.runs(), state.reader(query))
+    chosen = engine.store.listed(listing.chosen(state.reader(query)), 9)
     assert {run.id for run in chosen} == {three[i].id for i in kept}
     open_app("runs", query)
+
+
+def test_many_runs_are_listed_page_by_page(
+    engine: Engine, three: list[RunRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "PAGE", 2)
+    at = open_app("runs")
+    assert at.dataframe[0].value["run"].tolist() == [three[2].title, three[1].title]
+    at.button(key="r.Older").click().run()
+    assert at.dataframe[0].value["run"].tolist() == [three[0].title]
+    assert at.button(key="r.Older").disabled
+    at.text_input(key=page.SEARCH).set_value("wide").run()
+    assert at.dataframe[0].value["run"].tolist() == [three[1].title]
 
 
 @pytest.mark.parametrize("view", ["epsilon", "accuracy", "frontier"])
@@ -115,7 +128,7 @@ def test_naming_pinning_deleting_and_undo(engine: Engine, three: list[RunRecord]
     kept = engine.run(run)
     assert (kept.name, kept.note, kept.baseline) == ("wide", "σ by hand", True)
     assert len(set(titles([engine.look(one.id) for one in three]))) == 3, "equal names are told apart"
-    assert listing.chosen_by(engine.runs(), state.reader(""))[0].id == run
+    assert engine.store.listed(listing.chosen(state.reader("")), 9)[0].id == run
     at.button(key=f"delete.{run}").click().run()
     assert run not in {one.id for one in engine.runs()}
     at.button(key="r.undo").click().run()
@@ -203,7 +216,7 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     asked = RunSettings(data="own:tea", model="logistic", batch_size=6, steps=3, learning_rate=0.5, threads=1)
     here = record(engine, asked, events_of(asked))
     look = take(engine, here.id)
-    assert DECLARED in look.claim.conditions
+    assert any("public, as their owner declared" in condition for condition in look.claim.conditions)
     assert "logistic regression, 10 parameters on Tea, 60 cups (own)" in setting_line(look)
     assert "on test examples" in headline(look)
     assert "views" not in setting_line(look)
@@ -211,7 +224,7 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     monkeypatch.delenv("DPVIZ_DATA")
     there = record(engine, asked, engine.store.events(here.id), imported=True)
     look = take(engine, there.id)
-    assert any("does not know the data" in note.text for note in notes(look, ""))
+    assert any("does not know the data" in note.text for note in notes(look))
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
     assert listing.table([there], {}, engine.store)["data"].tolist() == ["tea (not on this machine)"]

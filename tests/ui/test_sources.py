@@ -15,7 +15,7 @@ from tests.trained import invented, recorded
 
 def refused(value: Source[Any], held: Any) -> bool:
     try:
-        return sources.known(value, held) is not held
+        return sources.with_held({"it": value}, {"it": held})["it"] is not held
     except ValueError:
         return True
 
@@ -32,7 +32,7 @@ def test_the_same_sample_and_no_other(engine: Engine) -> None:
     assert not refused(of_run(engine.runs()[0]), Missing(run, "It comes.", True))
     assert refused(replace(run, attempt=2), Missing(run, "It comes.", True))
     assert refused(Measured("mlp", 100, 2000, 0), held)
-    assert sources.known(3.0, None) == 3.0
+    assert sources.with_held({"it": 3.0}, {"it": None}) == {"it": 3.0}
     # A file is whichever is held: no field says which, it was chosen beside them.
     sample = draw_norms("weibull", count=10, seed=1, shape=2.0)
     assert not refused(File(), Held(File("norms.npy", "column 1"), sample))

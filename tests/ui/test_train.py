@@ -19,14 +19,15 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.questions.train import TRAIN
 from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import plan
+from dpviz.questions.train.question import TRAIN
 from dpviz.questions.train.settings import run_settings, texts_of
 from dpviz.runs.claims import start_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
+from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.settings import GROUPS, RunSettings
 from dpviz.training.values import Origin
@@ -113,7 +114,7 @@ def test_what_will_fail_is_said_whatever_controls_are_open(
 def test_a_run_whose_start_was_cut_short_is_found_by_the_next_move(engine: Engine) -> None:
     at = open_app("train")
     ticket = at.session_state["t.ticket"]
-    engine.store.create(target="m:f", settings={}, options={}, name="", owner="me", run=ticket)
+    engine.store.create(target="m:f", settings={}, options={}, name="", run=ticket)
     at.run()
     assert at.session_state["value.run"] == ticket
     assert "t.ticket" not in at.session_state
@@ -159,7 +160,7 @@ def test_a_target_holds_both_runs(finish: Finish, submitted: Submitted) -> None:
         at = open_app("train", f"{FORM}&t_start_from={first.id}&t_target_epsilon=2&t_solver={solver}")
         assert (1.99 if solver == "tight" else 0.5) < joint(start(at, submitted)) <= 2.0
     open_part(at, "train.group", PARTS, "Noise")
-    left = numbers.epsilon(numbers.down(2.0 - spent))
+    left = numbers.epsilon(numbers.rounded_down(2.0 - spent))
     words = f"may have spent {numbers.epsilon(spent, up=True)} of it on the same data; {left} is left for this run"
     assert any(words in text for text in said(at, "note"))
     enter(at, "t_target_epsilon", repr(spent * (1 + 1e-9)))
@@ -281,7 +282,8 @@ def test_the_interval_of_a_run_under_way_holds_all_that_was_charged() -> None:
     before = ((SampledGaussian(1.0, 0.03), 500),)
     mine, counted = SampledGaussian(2.0, 64 / N), SampledGaussian(100.0, 1.0)
     steps = {"step": np.arange(1.0, 7.0), "noise_multiplier": np.full(6, 2.0), "sample_rate": np.full(6, 64 / N)}
-    view: Any = SimpleNamespace(steps=steps, counts={"step": np.array([2.0, 5.0])})
+    spent = encoded_events(((mine, 6),))
+    view: Any = SimpleNamespace(steps=steps, counts={"step": np.array([2.0, 5.0])}, spent=spent)
     assert set(live.charged(4, view, 100.0)) == {(mine, 4), (counted, 1)}
     points, _ = live.look([2, 6], view, 100.0, 1e-5, before)
     for (step, (low, high)), counts in zip(points.items(), (1, 2), strict=True):

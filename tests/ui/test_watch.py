@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -15,19 +16,23 @@ from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.train.plan import plan
+from dpviz.runs.claims import claim_of_view
+from dpviz.runs.cluster.connection import WAITS
 from dpviz.runs.engine import Engine
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store.records import Event
+from dpviz.runs.words import words
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.charts import draw
 from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.train import watch
-from dpviz.ui.train.live import take
-from dpviz.ui.train.words import Look, headline, notes, setting_line
+from dpviz.ui.train.live import screen, take
+from dpviz.ui.train.look import Look
+from dpviz.ui.train.words import figures, headline, notes, setting_line
 from tests.runs.test_recorded import training
 from tests.ui.driver import charts, html_of, open_app, press, put, said
-from tests.ui.runs_made import TINY, record
+from tests.ui.runs_made import TINY, events_of, finished, record
 
 
 def opened(run: str, **query: str) -> AppTest:
@@ -101,6 +106,49 @@ def test_how_far_it_is_and_what_was_asked_of_it(
     assert re.search(words, headline(look))
 
 
+def test_the_headline_never_says_more_than_the_whole_plan_and_says_of_which_step_its_accuracy_is(
+    engine: Engine,
+) -> None:
+    """The odometer's ε alone lets an attacker be right in more cases after 20 steps than the whole plan does."""
+    settings = TINY.with_(batch_size=256, steps=400, evaluation_every=300)
+    events, planned = events_of(settings), planned_claim(settings, 3133)
+    said_of: dict[int, float] = {}
+    ends = sorted({event.step for event in events if event.kind == "step"})
+    for last in ends[:: len(ends) // 10] + ends[-1:]:
+        part = [event for event in events if event.step <= last and event.kind not in ("done", "charged")]
+        run = record(engine, settings, part, state="lost", steps=last)
+        view = replace(engine.look(run.id), record=replace(run, state="running"))
+        text = headline(Look(view, settings, None, None, claim_of_view(view, engine.store)))
+        said_of[last] = float(re.search(r"right at most <b>([\d.]+) %", text).group(1))  # type: ignore[union-attr]
+        assert f" on test shells, at step {0 if last < 300 else 300 if last < 400 else 400}." in text
+        if planned.guess < claim_of_view(view, engine.store).pair:
+            assert "of the time, wherever the run ends" in text
+    whole = float(numbers.probability(planned.guess, up=True).removesuffix(" %"))
+    assert [*said_of.values()] == sorted(said_of.values())
+    assert said_of[400] == whole
+    assert dpviz.attack_success(claim_of_view(view, engine.store).epsilon, delta=1e-5) > 1.4 * planned.guess
+
+
+def test_a_run_that_began_again_shows_one_interval_that_of_its_claim(engine: Engine, events: list[Event]) -> None:
+    """Before it the claim covered both attempts and the interval beside it one plan."""
+    weights = Path(__file__)
+    once, twice = finished(engine, TINY, weights, events), finished(engine, TINY, weights, events[:-1], events)
+    shown = {}
+    for name, run in (("once", once), ("twice", twice)):
+        look = take(engine, run.id)
+        interval = look.interval
+        assert interval is not None
+        assert (interval.lower[-1], interval.upper[-1]) == (look.claim.lower, look.claim.epsilon)
+        (tile,) = [metric for metric in figures(look) if metric.name.startswith("Numerical")]
+        shown[name] = tile
+    assert shown["once"].note == "for the whole plan"
+    assert shown["twice"].note == "of all attempts, as the claim"
+    assert shown["twice"].value != shown["once"].value
+    unknown = replace(take(engine, twice.id), claim=Claim.nothing("it left its plan"))
+    (tile,) = [metric for metric in figures(unknown) if metric.name.startswith("Numerical")]
+    assert (tile.value, tile.note) == ("–", "")
+
+
 @pytest.mark.parametrize("reason", ["The data are not here.", "It is long: " + "very " * 60])
 def test_a_run_that_failed_before_it_began_says_why_and_draws_nothing(engine: Engine, reason: str) -> None:
     failed = [Event(1, 0, "failed", 0, 0.0, {"kind": "failed", "step": 0, "time": 0.0, "text": reason})]
@@ -125,15 +173,35 @@ def test_a_lower_claim_of_dp_is_said_to_bound_bayesian_dp_too(
     for times, more in ((2.0, bounded), (0.5, False)):
         steps = view.steps | {"epsilon.bayesian": np.array([times * claim.epsilon])}
         look = Look(replace(view, bayesian_text="Said.", steps=steps), settings, None, None, claim)
-        (text,) = [note.text for note in notes(look, "") if note.text.startswith("Said.")]
+        (text,) = [note.text for note in notes(look) if note.text.startswith("Said.")]
         assert ("also bounds Bayesian DP" in text, text == "Said.") == (more, not more)
 
 
 # --- what holds it ----------------------------------------------------------------------------------------------------
 
 
+def test_what_a_run_waits_for_is_its_headline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that lack dpviz, or a cluster that does not answer, once; else the runs ahead of it."""
+    create, lacking = engine.store.create, words("cluster", "not_equipped", where="worker at tls://<a>", waits=WAITS)
+    first, run = (create(target="a:b", settings=TINY.to_json(), options={}, name="").id for _ in range(2))
+    monkeypatch.setattr(engine, "_reconcile", lambda: None)
+    monkeypatch.setattr(Engine, "problem", lacking)
+    shown = screen(engine, run, ())
+    assert shown.headline == f"<b>Waiting</b>: {lacking}".replace("<a>", "&lt;a&gt;")
+    assert [note.text for note in shown.notes if "imported" in note.text] == []
+    monkeypatch.setattr(Engine, "problem", "")
+    assert screen(engine, run, ()).headline == "<b>Waiting</b>: 1 other run ahead of it."
+    assert screen(engine, first, ()).headline == "<b>Waiting</b>: no other runs ahead of it."
+    assert engine.store.change_state(run, "running", only=("queued",))
+    engine.live = type(engine.live)(engine.store)
+    monkeypatch.setattr(Engine, "problem", lacking)
+    shown = screen(engine, run, ())
+    assert shown.headline.endswith(lacking.replace("<a>", "&lt;a&gt;")), "what is wrong is said all the same"
+    assert [note.text for note in shown.notes if "imported" in note.text] == []
+
+
 def test_a_run_does_not_wait_for_itself(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="").id
     # Nobody runs it here: without this it would be lost at the first look.
     monkeypatch.setattr(engine, "_reconcile", lambda: None)
     seen = engine.look(run)
@@ -170,12 +238,14 @@ def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(
 
 def test_trouble_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     trouble = "The disk is full. What runs waits."
-    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="").id
     monkeypatch.setattr(engine, "_reconcile", lambda: None)
     monkeypatch.setattr(Engine, "problem", trouble)
     monkeypatch.setattr("dpviz.ui.engine.warmed", lambda engine: engine.problem)
     assert said(open_app("runs"), "problem") == [trouble]
     at = opened(run)
-    assert said(at, "problem") == [trouble]
-    put(at, watch.FAILED, "The disk is full.")  # what a click met
-    assert said(at, "problem") == [trouble]
+    for click in ("", "The disk is full."):  # what a click met
+        put(at, watch.FAILED, click)
+        [headline] = said(at, "headline")
+        assert headline.count(trouble) == 1, "a run that waits says in its headline for what"
+        assert said(at, "problem") == []

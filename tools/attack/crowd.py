@@ -1,11 +1,10 @@
 """Fifty visitors at once, each over a websocket of its own: ``python -m tools.attack.crowd``.
 
 Every visitor opens pages in turn as a browser would, waits for each to be drawn, and pulls one of its sliders for a
-second: it asks for the frames around its hand as `dpviz/charts/hand/frames.js` does. Said are the times, what went
+second: it asks for its frames as `dpviz/charts/hand/frames.js` does. Said are the times, what went
 wrong, and what the app's memory grew by.
 """
 
-import gzip
 import http.client
 import json
 import os
@@ -14,7 +13,9 @@ import statistics
 import tempfile
 import threading
 import time
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,6 @@ VISITORS = 50
 SECONDS = 60.0
 PATIENCE = 120.0
 PAGES = ("compose", "orders", "noise", "budget", "langevin", "attack", "runs")
-
-
-MOST = 8  # frames that a request asks for while the hand moves: as frames.js
 PULL = 1.0  # seconds
 
 
@@ -64,7 +62,7 @@ class Page:
 
 @dataclass
 class Seen:
-    """What the crowd saw: seconds of every page and of every request for frames, frames, and what went wrong."""
+    """What the crowd saw: seconds of every page and between pieces of frames, frames, and what went wrong."""
 
     pages: list[float] = field(default_factory=list)
     requests: list[float] = field(default_factory=list)
@@ -103,33 +101,39 @@ def open_page(visitor: ClientConnection, page: str, query: str = "") -> Page:
             return drawn
 
 
+def streamed(port: int, token: str, moved: str, stops: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Frames by their texts, as the server sends them.
+
+    Raises:
+        OSError: it refuses.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    query = urlencode({"field": moved, "at": ",".join(stops)})
+    with closing(connection):
+        connection.request("GET", f"/_dpviz/frames/{token}?{query}")
+        reply = connection.getresponse()
+        if reply.status != 200:
+            raise OSError(f"frames of {moved}: {reply.status}")
+        unzip, rest = zlib.decompressobj(wbits=31), b""
+        while piece := reply.read1(2**16):
+            *lines, rest = (rest + unzip.decompress(piece)).split(b"\n")
+            for line in lines:
+                yield json.loads(line)["frames"]
+
+
 def pull(port: int, page: Page, rng: random.Random, seen: Seen) -> None:
-    """Pull a slider over half its range; what is asked for is what the hand lacks, nearest first."""
+    """Pull a slider over its range for a moment: all its frames are asked for, in the order of the movement."""
     movable = sorted(page.tokens.keys() & page.stops.keys())
     if not movable:
         return
     moved = rng.choice(movable)
-    stops, begun = page.stops[moved], time.monotonic()
-    start, way = rng.randrange(len(stops)), rng.choice((-1, 1)) * len(stops) // 2
-    missing = set(range(len(stops)))
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    while missing and (share := (time.monotonic() - begun) / PULL) < 1:
-        hand = min(max(start + round(share * way), 0), len(stops) - 1)
-        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:MOST]
-        query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
-        asked = time.monotonic()
-        connection.request("GET", f"/_dpviz/frames/{page.tokens[moved]}?{query}")
-        reply = connection.getresponse()
-        body = reply.read()
-        took = time.monotonic() - asked
-        if reply.status != 200:
-            seen.faults.append(f"frames of {moved}: {reply.status}")
-            break
-        seen.requests.append(took)
-        frames = json.loads(gzip.decompress(body))["frames"]
+    begun, waits = time.monotonic(), time.monotonic()
+    for frames in streamed(port, page.tokens[moved], moved, page.stops[moved][:: rng.choice((-1, 1))]):
+        seen.requests.append(time.monotonic() - waits)
         seen.frames += sum(frame is not None for frame in frames.values())
-        missing -= {stop for stop in nearest if stops[stop] in frames}
-    connection.close()
+        if time.monotonic() - begun > PULL:
+            break
+        waits = time.monotonic()
 
 
 def visit(url: str, number: int, end: float, seen: Seen) -> None:
@@ -193,7 +197,7 @@ def table(visitors: int = VISITORS, seconds: float = SECONDS) -> str:
             "| | answered | median | 95th percentile |",
             "|---|---|---|---|",
             f"| pages | {len(seen.pages)} | {times(seen.pages)} |",
-            f"| requests for frames, {seen.frames} frames in all | {len(seen.requests)} | {times(seen.requests)} |",
+            f"| pieces of frames, {seen.frames} frames in all | {len(seen.requests)} | {times(seen.requests)} |",
             "",
             f"Faults: {len(faults)}. Memory: {before:.0f} MB before, {after:.0f} MB after.",
             *([""] + [f"- {fault}" for fault in sorted(set(faults))] if faults else []),

@@ -22,7 +22,7 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv, steps_parquet
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import OPEN, RunRecord
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
 from dpviz.training.settings import RunSettings
@@ -93,9 +93,9 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     screen(engine, run.id, ("epsilon", "accuracy"))
     sheets("listing")
     records = engine.runs()[:3]
-    listing.chosen_by(records, state.reader("r_text=a"))
-    listing.table(records, listing.places(records), engine.store)
-    page._headline(records, [run], engine)
+    engine.store.listed(listing.chosen(state.reader("r_text=a")), page.PAGE)
+    listing.table(records, listing.places(engine.states(OPEN)), engine.store)
+    page._headline(len(records), 1, run if page._tested(run) else None, engine)
     page._differences(records)
     views = [engine.look(other.id) for other in records]
     claims = [claim_of_view(view, engine.store) for view in views]
@@ -105,7 +105,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
             overlay(views, claims, kind, accountant)
     sheets("leakage")
     subject = of_run(run)
-    assert all(bound.swapped >= 0.5 for bound in subject.bounds)
+    assert all(bound.success >= 0.5 for bound in subject.bounds)
     sheets("python")
     if look.settings is not None:
         script.training(look.settings)
@@ -114,9 +114,9 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     sheets("report")
     html_report(look.view, look.claim)
     sheets("csv")
-    steps_csv(look.view)
+    steps_csv(engine.store, run.id)
     sheets("parquet")
-    steps_parquet(look.view)
+    steps_parquet(engine.store, run.id)
     sheets("bundle")
     bundle(engine.store, run.id)
     sheets("again")

@@ -2,7 +2,8 @@
 
 Each round starts an app of its own with a run under way and one that waits, kills one of the three with SIGKILL at a
 moment drawn from a fixed seed, and looks through the eyes of another app: the events that were recorded before are
-all there, the states are true, the run that waits runs to its end, and no process is left.
+all there, the states are true (without its app a run goes on), the run that waits runs to its end, and no process is
+left once the workers were ended.
 
 `Programs`, for tests, kills many programs that train in a loop of their own (`recorded`): what the store claims then is
 held against the steps whose weights they had seen. `tools.attack.programs` does it to a few, on full disks too.
@@ -23,6 +24,7 @@ import psutil
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.claims import claim_of_record, mechanisms
+from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
@@ -38,16 +40,15 @@ APP = """
 import sys, time
 from pathlib import Path
 sys.path.append({here!r})
+from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({{"steps": 100000, "pause": 0.01}}, target={target!r})
 queued = engine.submit({{"steps": 3}}, target={target!r})
 while engine.run(run).steps < 3:
     time.sleep(0.02)
-print(run, queued, engine._scheduler.connection.host.pid, engine.store.attempts(run)[-1]["worker"]["pid"], flush=True)
+print(run, queued, local.find(engine.folder).process.pid, engine.store.attempts(run)[-1]["worker"]["pid"], flush=True)
 while not engine.run(queued).over:
-    if engine.run(run).attempt > 1:
-        engine.stop(run)
     time.sleep(0.05)
 """
 
@@ -130,7 +131,7 @@ class Programs:
         reconcile(store)
         (record,) = store.runs()
         assert record.state == "lost", record
-        charged = sum(count for _, count in mechanisms(store.events(record.id)))
+        charged = sum(count for _, count in mechanisms(store.digest(record.id)))
         true = float(tight_epsilon(SampledGaussian(NOISE, RATE), seen, 1e-5).lower)
         copy = import_json(store, export_json(store, record.id))
         claimed, imported = (claim_of_record(one, store).epsilon for one in (record, copy))
@@ -164,17 +165,25 @@ def attack(victim: str, moment: float) -> Round:
             before = engine.store.events(run)
             kill({"worker": int(worker), "host": int(host), "app": app.pid}[victim])
             begun = time.monotonic()
+            if victim == "worker":
+                engine.wait(run, PATIENCE, ("restarted",))
+            elif victim == "app":
+                time.sleep(moment)
+            engine.stop(run)
             ended = engine.wait(queued, PATIENCE)
             seconds = time.monotonic() - begun
             kept = engine.store.events(run, 1)
             lost = len(before) - sum(a == b for a, b in zip(before, kept, strict=False))
-            expected = ("restarted", "stopped") if victim == "worker" else ("lost",)
-            true = ended.state == "done" and engine.run(run).state in expected
+            expected = "lost" if victim == "host" else "stopped"
+            attempts = 2 if victim == "worker" else 1
+            now = engine.wait(run, PATIENCE)
+            true = (ended.state, now.state, now.attempt) == ("done", expected, attempts)
         finally:
             app.kill()
             app.communicate()
             if engine is not None:
-                engine.shutdown(grace=0.5)
+                engine.shutdown()
+            local.stop(folder)
         end = time.monotonic() + 10.0
         while not gone(processes) and time.monotonic() < end:
             time.sleep(0.05)
@@ -199,7 +208,7 @@ def table() -> str:
             "## Kills",
             "",
             "A run is under way and another one waits while SIGKILL meets one process at a random moment (seed 8); "
-            "another app looks on.",
+            "another app looks on, and stops the run where it goes on.",
             "",
             "| killed | rounds | events lost | untrue states | processes left | waiting run done after, worst |",
             "|---|---|---|---|---|---|",

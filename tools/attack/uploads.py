@@ -32,6 +32,8 @@ def originals() -> list[tuple[str, bytes]]:
     text = "\n".join(f"{value:.6g}" for value in norms)
     pairs = "\n".join(f"{i};{value:.6g}" for i, value in enumerate(norms))
     found = [("a.csv", text.encode()), ("b.csv", f"norm\n{text}".encode()), ("c.txt", f"id;norm\n{pairs}".encode())]
+    found += [("e.csv", f"id;norm\n{pairs}".replace(".", ",").encode()), ("f.csv", f'"norm"\n{text}'.encode())]
+    found += [("g.json", str([[0.5, i, float(value)] for i, value in enumerate(norms)]).encode())]
     for array in (norms, norms.astype(np.float32).reshape(20, 2), (100 * norms).astype(np.int16)):
         held = io.BytesIO()
         np.save(held, array)

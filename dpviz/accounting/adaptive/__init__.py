@@ -1,1 +1,1 @@
-"""Steps chosen as one goes: filters, odometers, individual filters, and the policies that use them."""
+"""Adaptive composition, for steps chosen from earlier results: filters, odometers, individual filters, and policies."""

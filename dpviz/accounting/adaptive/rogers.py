@@ -1,4 +1,4 @@
-"""The first privacy filter and odometer (Rogers, Roth, Ullman, Vadhan 2016), kept to compare with.
+"""The first privacy filter and odometer (Rogers, Roth, Ullman, Vadhan 2016), kept for comparison.
 
 They compose (ε_i, δ_i) steps, with S = Σε_i² and D = Σε_i(e^{ε_i} − 1)/2, as long as Σδ_i ≤ δ/2:
 
@@ -104,7 +104,7 @@ def rogers_odometer_epsilon(
 
 
 def rogers_filter_steps(*, noise_multiplier: float, sample_rate: float, target_epsilon: float, delta: float) -> int:
-    """The most equal steps that the filter lets pass when its horizon is chosen best, in advance; at most 2^53.
+    """The largest number of equal steps that the filter allows, its horizon chosen best in advance; at most 2^53.
 
     A horizon of T itself is best, because a longer one leaves each step a smaller δ.
     """

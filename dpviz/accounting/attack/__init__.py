@@ -1,1 +1,1 @@
-"""What an attacker gains: from ε and δ, from a whole privacy profile, and by the best test of all."""
+"""Bounds on membership attacks: from ε and δ, from a whole privacy profile, and by the best test."""

@@ -24,7 +24,6 @@ import numpy as np
 from dpviz import _validate
 from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import (
     ADD,
     REMOVE,
@@ -38,6 +37,7 @@ from dpviz.accounting.pld.grid import (
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
+from dpviz.accounting.pld.read_off import delta_at
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian, one_row_of
 from dpviz.mechanisms.pair import LEAST_SCALE
 
@@ -68,7 +68,7 @@ def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[AnyStep]) ->
     Where one example is replaced, of the guess which of the two it was.
 
     They pinch the truth to 1e-4 and better in common settings. Where the tight accountant has no grid (σ below 1e-3,
-    single losses beyond 250, T far above 10⁹) they are wide, down to what one step shows and up to what is shown if
+    single losses beyond 20,000, T far above 10⁹) they are wide, down to what one step shows and up to what is shown if
     every step that the example joins gives it away.
 
     Args:
@@ -78,7 +78,7 @@ def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[AnyStep]) ->
             ReplaceOneGaussian(noise_multiplier=…), …
     """
     mechanism = one_mechanism(**step)
-    count = float(_validate.whole(0, steps=steps))
+    count = float(mechanism.counted(_validate.whole(0, steps=steps)))
     p = _validate.number(prior=prior)
     sure, rest = max(p, 1.0 - p), min(p, 1.0 - p)
     if count == 0.0 or not mechanism.releases:
@@ -146,7 +146,9 @@ def _shown(mechanism: Mechanism, count: float, epsilon: float) -> tuple[float, f
                 break
             plain = Aim(finer * aim.interval, 0.0, aim.log_wrap)
             ((removed, beneath),) = removed_rows([mechanism], counts, plain, tail, epsilon)
-            sides = [removed] if epsilon == 0.0 else [removed, *added_rows([mechanism], counts, plain, tail, epsilon)]
+            sides = [removed]
+            if epsilon > 0.0 and not pair_of(mechanism).symmetric:  # else adding shows the same
+                sides += added_rows([mechanism], counts, plain, tail, epsilon)
             most = min(most, max(float(delta_at(side, here, 1.0)[0]) for side in sides))
             least = max(least, float(delta_at(beneath, here, -1.0)[0]))
     if most - least > ENOUGH * (1.0 + least):

@@ -15,13 +15,12 @@ True
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
 from dpviz import _validate
-from dpviz._arrays import Array, Whole
+from dpviz._arrays import Array, ArrayLike, Whole
 from dpviz._remember import remembered
 from dpviz.mechanisms.pair import gaussian_log_delta
 
@@ -74,7 +73,7 @@ class Played:
     beyond: Whole
 
 
-def draw_town(*, residents: Any, median: Any, spread: Any, outlier_factor: Any, seed: Any) -> Town:
+def draw_town(*, residents: int, median: float, spread: float, outlier_factor: float, seed: int) -> Town:
     """Log-normal incomes and an outlier at `outlier_factor` times the median.
 
     Args:
@@ -97,7 +96,7 @@ def draw_town(*, residents: Any, median: Any, spread: Any, outlier_factor: Any, 
     return Town(incomes, limit, limit)
 
 
-def noise_scale(*, mechanism: str, epsilon: Any, delta: Any) -> Array:
+def noise_scale(*, mechanism: str, epsilon: ArrayLike, delta: float) -> Array:
     """The noise that makes the sum (ε, δ)-DP, ÷ the limit B: Laplace's b = 1/ε, or the Gaussian's exact least σ.
 
     The Gaussian's is found from its privacy curve (Balle, Wang 2018, Theorem 8) and rounded up; the Laplace mechanism
@@ -138,14 +137,14 @@ def _draws(mechanism: str, releases: int, seed: int) -> tuple[Array, Array, Arra
 
 
 def play(
-    income: Any,
+    income: float,
     *,
-    limit: Any,
+    limit: float,
     mechanism: str,
-    epsilon: Any,
-    delta: Any,
-    releases: Any,
-    seed: Any,
+    epsilon: ArrayLike,
+    delta: float,
+    releases: int,
+    seed: int,
     confidence: float = 0.99,
 ) -> Played:
     """Release the noisy mean many times, with the target in town by a fair coin, and let the attacker guess.
@@ -183,7 +182,7 @@ def play(
     return Played(e, right / count, accuracy_low, accuracy_high, sure, sure_low, sure_high, count, beyond)
 
 
-def guess_success(income_share: Any, *, mechanism: str, epsilon: Any, delta: Any) -> float | Array:
+def guess_success(income_share: ArrayLike, *, mechanism: str, epsilon: ArrayLike, delta: float) -> float | Array:
     """The exact accuracy of the attacker that `play` measures: 1 − ½e^{−εd/2} (Laplace), Φ(d/(2σ)) (Gaussian).
 
     Args:
@@ -196,7 +195,7 @@ def guess_success(income_share: Any, *, mechanism: str, epsilon: Any, delta: Any
     return float(success) if success.ndim == 0 else np.asarray(success)
 
 
-def own_epsilon(incomes: Any, *, limit: Any, mechanism: str, epsilon: Any, delta: Any) -> Array:
+def own_epsilon(incomes: ArrayLike, *, limit: float, mechanism: str, epsilon: ArrayLike, delta: float) -> Array:
     """The ε that the release costs somebody with this income, at the same δ; never more than the mechanism's ε.
 
     Laplace: ε·x/B. Gaussian: the exact ε(δ) at noise multiplier σB/x, rounded up. It is no promise to publish (it
@@ -222,7 +221,7 @@ def own_epsilon(incomes: Any, *, limit: Any, mechanism: str, epsilon: Any, delta
     return np.asarray(np.where(_log_delta(shift, np.zeros(share.shape)) <= log_delta, 0.0, high))
 
 
-def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) -> tuple[Array, Array]:
+def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.99) -> tuple[Array, Array]:
     """Clopper & Pearson's interval for a probability after `successes` in `trials`: covers at least `confidence`.
 
     It also covers the mean probability of independent trials that are not equally likely to succeed, as guesses about

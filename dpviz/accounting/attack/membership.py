@@ -1,4 +1,4 @@
-"""What ε lets an attacker do: membership guesses under (ε, δ)-DP, and what a mechanism itself lets them do."""
+"""Bounds on membership attacks: accuracy, belief and ROC curve, from (ε, δ) or from a mechanism's privacy profile."""
 
 from typing import overload
 

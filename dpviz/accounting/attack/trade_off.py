@@ -28,22 +28,22 @@ from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.membership import roc_bound
 from dpviz.accounting.methods import AnyStep, Tight, one_mechanism
-from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, REMOVE, delta_of_row, in_turn, too_large, without_grid
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, rough_epsilon, rough_log_delta, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
+from dpviz.accounting.pld.read_off import delta_at
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.pair import gaussian_log_delta
 
 POINTS = 513  # of a curve, and again about the ε that decides
+LAST_EPSILON = 3e5  # of a curve; e^ε does not overflow between two of its points
+MOST_CELLS = 2**18  # of one step's grid: more take long, and the look without a tilt gains little
 FINER = 0.25  # of the interval that ε(δ) takes: δ is then known to some 1e-4 of itself
+LEAST_TILT = 1e-3  # times the largest ε: less weighs all of a curve alike, as no tilt does
 MIDDLE = 0.4  # of the largest ε of a curve: where its grid is aimed
 LEAST_DELTA = 1e-10  # where curves end, or far below the rate that is asked for
 MOST_MU = 1e3
-
-
-# The curve -----------------------------------------------------------------------------------------------------------
 
 
 @remembered
@@ -68,13 +68,18 @@ def _on_a_grid(mechanism: Mechanism, steps: float, near: float, epsilon: Array) 
     delta = math.exp(min(max(rough_log_delta([mechanism], counts, near)[0], -600.0), -5.0))
     tail = tail_for(steps, delta)
     remove = aim_at_epsilon([mechanism], counts, REMOVE, near, delta)
-    interval = FINER * remove.interval  # of both: what adding shows may end below `near`, and asks for too fine a grid
+    low, high = pair_of(mechanism).loss(np.array(pair_of(mechanism).reach(tail))).tolist()
+    least = (high - low) / MOST_CELLS
+    interval = max(
+        FINER * remove.interval, least
+    )  # of both: what adding shows may end below `near`, and asks for too fine a grid
     add = aim_at_epsilon([mechanism], counts, ADD, near, delta, interval)
     both = discretise(mechanism, interval, tail)
     directions = [both.remove_above] if pair_of(mechanism).symmetric else [both.remove_above, both.add_above]
     most = np.zeros(epsilon.shape)
     for pld, aim in zip(directions, (remove, add), strict=False):
-        looks = [compose([pld], counts[None], tilt, aim.log_wrap)[0] for tilt in (0.0, aim.tilt)]
+        tilts = (0.0, aim.tilt) if aim.tilt * epsilon[-1] > LEAST_TILT else (0.0,)
+        looks = [compose([pld], counts[None], tilt, aim.log_wrap)[0] for tilt in tilts]
         most = np.maximum(most, np.min([delta_at(look, epsilon, 1.0) for look in looks], axis=0))
     return most
 
@@ -98,10 +103,7 @@ def _reach(mechanism: Mechanism, steps: int, delta: float) -> float:
     """An ε > 0 at which δ is about `delta`, and hardly above it."""
     if steps == 0 or not mechanism.releases:
         return 1.0
-    return min(max(1.05 * rough_epsilon(mechanism, steps, delta), 1e-6), 600.0)
-
-
-# Risks ---------------------------------------------------------------------------------------------------------------
+    return min(max(1.05 * rough_epsilon(mechanism, steps, delta), 1e-6), LAST_EPSILON)
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,12 @@ class Risk(ABC):
     Attributes:
         target: what `dpviz.solve` calls the largest that may be.
         given: the arguments that it needs beside.
+        most: what it cannot exceed.
     """
 
     target: ClassVar[str]
     given: ClassVar[tuple[str, ...]]
+    most: ClassVar[float] = 1.0
 
     @abstractmethod
     def each(self, epsilon: Array, delta: Array) -> Array:
@@ -245,6 +249,7 @@ class GaussianDP(Risk):
 
     target: ClassVar[str] = "target_mu"
     given: ClassVar[tuple[str, ...]] = ("delta",)
+    most: ClassVar[float] = math.inf
     delta: float
 
     def each(self, epsilon: Array, delta: Array) -> Array:
@@ -262,7 +267,7 @@ RISKS: tuple[type[Any], ...] = (Advantage, Detection, Belief, Reconstruction, Ga
 
 def best_advantage(*, steps: int, **step: Unpack[AnyStep]) -> float:
     """The largest TPR − FPR of any attack on membership, from above; arguments as for `best_accuracy`."""
-    return Advantage().of(_checked(step), _validate.whole(0, steps=steps))
+    return Advantage().of(*_checked(step, steps))
 
 
 def best_tpr(*, steps: int, fpr: float, **step: Unpack[AnyStep]) -> float:
@@ -272,7 +277,7 @@ def best_tpr(*, steps: int, fpr: float, **step: Unpack[AnyStep]) -> float:
         steps, step: as for `best_accuracy`.
         fpr: in (0, 1). With an attacker's chance to reconstruct a record unseen in its place, the chance afterwards.
     """
-    return Detection(_validate.number(fpr=fpr)).of(_checked(step), _validate.whole(0, steps=steps))
+    return Detection(_validate.number(fpr=fpr)).of(*_checked(step, steps))
 
 
 class GaussianMu(NamedTuple):
@@ -300,13 +305,13 @@ def gaussian_mu(*, steps: int, delta: float = 1e-5, **step: Unpack[AnyStep]) -> 
         steps, step: as for `best_accuracy`.
         delta: down to which δ are compared, in (0, 1).
     """
-    return _mu_of(_checked(step), _validate.whole(0, steps=steps), _validate.number(delta=delta))
+    return _mu_of(*_checked(step, steps), _validate.number(delta=delta))
 
 
-def _checked(step: AnyStep) -> Mechanism:
+def _checked(step: AnyStep, steps: int) -> tuple[Mechanism, int]:
     mechanism = one_mechanism(**step)
     Tight().check(mechanism)
-    return mechanism
+    return mechanism, int(mechanism.counted(_validate.whole(0, steps=steps)))
 
 
 def _mu_of(mechanism: Mechanism, steps: int, slack: float) -> GaussianMu:
@@ -321,7 +326,7 @@ def _mu_of(mechanism: Mechanism, steps: int, slack: float) -> GaussianMu:
     if not math.isfinite(mu):
         return GaussianMu(math.inf, math.inf)
     gap = np.exp(gaussian_log_delta(1.0 / mu, epsilon)) - delta
-    return GaussianMu(mu, max(float((gap / (1.0 + np.exp(epsilon))).max()), 0.0))
+    return GaussianMu(mu, max(float((gap * expit(-epsilon)).max()), 0.0))
 
 
 def _mu_above(epsilon: Array, delta: Array, least: float) -> float:

@@ -1,4 +1,4 @@
-"""Bayesian DP (Triastcyn & Faltings 2020): ε_μ from gradient distances, what certifies it, and what it says.
+"""Bayesian DP (Triastcyn & Faltings 2020): ε_μ from gradient distances, certified bounds on it, and its consequences.
 
-From outside: `accountant` (`bayesian_cost`, `bayesian_epsilon`), `samples`, `solve`, `statements`, `sweep`.
+Main modules: `accountant` (`bayesian_epsilon`), `sample_size`, `solve`, `sweep`, `pool`, `consequences`.
 """

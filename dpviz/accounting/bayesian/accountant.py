@@ -11,7 +11,7 @@ T is the number of steps planned in total, t ≤ T those done, Γ is γ times th
 That estimate is asymptotic: at finite m it may be too low far more often than γ (a distance of C in one example of a
 thousand: in nine samples of a hundred distances out of ten). Where the distances are known to be at most d_max, as
 after clipping, `largest_distance` replaces it by a bound that fails with probability γ at most, whatever the
-distribution and m (`bayesian_envelope`), and never exceeds what d = d_max throughout costs, which needs no estimate.
+distribution and m (`envelope`), and never exceeds what d = d_max throughout costs, which needs no estimate.
 
     >>> import numpy as np
     >>> distances = np.random.default_rng(0).weibull(2.0, 1000)
@@ -21,44 +21,22 @@ distribution and m (`bayesian_envelope`), and never exceeds what d = d_max throu
     >>> known = dict(noise_std=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
     >>> [round(bayesian_epsilon(clipped, **known, **bound), 3) for bound in ({}, {"largest_distance": 1.0})]
     [1.224, 1.226]
-
-ε_μ along a whole axis of noise levels at once: what a curve of ε_μ against σ needs.
-
-The same estimator as `bayesian`, one plan of T steps for each noise level. ψ does not depend on T or δ_μ, so it is kept
-between calls; orders are found by walking downhill from a few of them, as (T ĉ(λ) + ln(1/(δ_μ − Γ)))/λ has one valley
-in practice: were it not so the answer would only be larger, for every order gives a bound.
-
-    >>> sweep = BayesianSweep(np.random.default_rng(0).weibull(2.0, 1000), noise_std=[4.0, 8.0], sample_rate=0.01)
-    >>> sweep.bound(steps=10_000, delta_mu=1e-5).epsilon.round(3)
-    array([3.504, 1.488])
-
-What an (ε_μ, δ_μ) Bayesian guarantee says about shares of the data, several mechanisms, groups, and rare events.
-
-Triastcyn & Faltings 2020: §4.4.1 (percentiles), Propositions on basic composition and group privacy, §4.3.1 (the
-estimator for distances that are either 0 or C).
-
-How many distances the certified Bayesian bound needs: the m from which on it keeps a target ε_μ.
-
->>> distances = np.minimum(np.random.default_rng(0).weibull(2.0, 200), 1.0) / 4
->>> known = dict(noise_std=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
->>> bayesian_samples(distances, largest_distance=1.0, target_epsilon=0.8, **known)
-115138.0
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy.special import betainccinv, stdtrit
+from scipy.special import stdtrit
 
 from dpviz import _validate
-from dpviz._arrays import Array, Bools, Index, Whole
-from dpviz.accounting.bayesian.costs import Bins, Estimator, LogMeans, envelope, lower_band, make_bins, step_costs
+from dpviz._arrays import Array, ArrayLike, Bools, Index, Whole
+from dpviz.accounting.bayesian.costs import step_costs
+from dpviz.accounting.bayesian.envelope import envelope
+from dpviz.accounting.bayesian.estimator import Estimator, LogMeans
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import card
-from dpviz.accounting.renyi.search import downhill
 
 ORDERS = range(1, 33)
 NAME = "bayesian"  # of its readings and curves
@@ -95,7 +73,7 @@ class BayesianBound(Bound):
     ceiling: Array
 
 
-def largest_of(distances: Array, largest_distance: Any) -> float:
+def largest_of(distances: Array, largest_distance: float) -> float:
     """Checks that d_max is above 0 and no distance above it."""
     largest = _validate.number(largest_distance=largest_distance)
     if float(distances.max()) > largest:
@@ -106,7 +84,9 @@ def largest_of(distances: Array, largest_distance: Any) -> float:
     return largest
 
 
-def _sample(distances: Any, failure: float, largest_distance: Any) -> tuple[Array, Array | None, float]:
+def prepared_sample(
+    distances: ArrayLike, failure: float, largest_distance: float | None
+) -> tuple[Array, Array | None, float]:
     """Values, their masses where they are the envelope's, and the margin τ where they are a sample's."""
     values = _validate.distances(distances)
     if largest_distance is None:
@@ -114,20 +94,26 @@ def _sample(distances: Any, failure: float, largest_distance: Any) -> tuple[Arra
     return *envelope(values, largest_of(values, largest_distance), failure), 0.0
 
 
-def _orders(orders: Any) -> Whole:
+def unique_orders(orders: ArrayLike) -> Whole:
     return np.unique(_validate.whole_orders(orders)).astype(np.int64)
 
 
 def _estimator(
-    distances: Any, noise_std: Any, sample_rate: Any, orders: Any, failure: float, divergence: str, largest: Any
+    distances: ArrayLike,
+    noise_std: float,
+    sample_rate: float,
+    orders: ArrayLike,
+    failure: float,
+    divergence: str,
+    largest: float | None,
 ) -> Estimator:
     """Checks the arguments that both public functions share."""
-    values, masses, margin = _sample(distances, failure, largest)
+    values, masses, margin = prepared_sample(distances, failure, largest)
     std, rate = _validate.numbers(noise_std=noise_std, sample_rate=sample_rate)
     _validate.choice("divergence", divergence, ("left", "printed"))
     with np.errstate(over="ignore"):
         scaled = (values / std) ** 2 if rate > 0.0 else np.zeros_like(values)
-    return Estimator(scaled, _orders(orders), rate, margin, divergence, masses)
+    return Estimator(scaled, unique_orders(orders), rate, margin, divergence, masses)
 
 
 def student_margin(size: int, failure: float) -> float:
@@ -180,15 +166,15 @@ def _moments(estimator: Estimator, total_steps: Array, slack: Array, *, only_bes
 
 
 def bayesian_cost(
-    distances: Any,
+    distances: ArrayLike,
     *,
-    noise_std: Any,
-    sample_rate: Any,
-    total_steps: Any,
-    orders: Any,
-    estimator_failure: Any = 1e-15,
+    noise_std: float,
+    sample_rate: float,
+    total_steps: ArrayLike,
+    orders: ArrayLike,
+    estimator_failure: float = 1e-15,
     divergence: str = "left",
-    largest_distance: Any = None,
+    largest_distance: float | None = None,
 ) -> Array:
     """ĉ(λ, T): the privacy cost of one of T steps (Triastcyn & Faltings 2020, Eq. 10 and 14).
 
@@ -231,18 +217,18 @@ def _worst_cost(estimator: Estimator) -> Array:
 
 
 def bayesian_bound(
-    distances: Any,
+    distances: ArrayLike,
     *,
-    noise_std: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    estimator_failure: Any = 1e-15,
-    orders: Any = ORDERS,
+    noise_std: float,
+    sample_rate: float,
+    steps: ArrayLike,
+    delta_mu: ArrayLike,
+    estimator_failure: float = 1e-15,
+    orders: ArrayLike = ORDERS,
     reading: str = "planned",
     divergence: str = "left",
-    estimates: Any = 1,
-    largest_distance: Any = None,
+    estimates: int = 1,
+    largest_distance: float | None = None,
 ) -> BayesianBound:
     """ε_μ with the facts that explain it; arguments and errors as in `bayesian_epsilon`, arrays of the steps' shape."""
     failure = _validate.estimator_failure(estimator_failure)
@@ -272,7 +258,7 @@ def bayesian_bound(
         worst = certain.min(axis=1) <= candidates.min(axis=1)
         candidates = np.where(worst[:, None], certain, candidates)
         best, certain = candidates.argmin(axis=1), certain.min(axis=1)
-    return _bound(
+    return bound_of_moments(
         estimator,
         candidates[np.arange(taken.size), best],
         best,
@@ -282,7 +268,7 @@ def bayesian_bound(
     ).reshape(shape)
 
 
-def _bound(
+def bound_of_moments(
     estimator: Estimator, epsilon: Array, best: Index, slack: Array, tail: tuple[Array, Array], certain: Array | None
 ) -> BayesianBound:
     """What was found at the places `best` of the orders, capped by what d = d_max `certain`ly costs; all (n,)."""
@@ -306,18 +292,18 @@ def _bound(
 
 
 def bayesian_epsilon(
-    distances: Any,
+    distances: ArrayLike,
     *,
-    noise_std: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    estimator_failure: Any = 1e-15,
-    orders: Any = ORDERS,
+    noise_std: float,
+    sample_rate: float,
+    steps: ArrayLike,
+    delta_mu: ArrayLike,
+    estimator_failure: float = 1e-15,
+    orders: ArrayLike = ORDERS,
     reading: str = "planned",
     divergence: str = "left",
-    estimates: Any = 1,
-    largest_distance: Any = None,
+    estimates: int = 1,
+    largest_distance: float | None = None,
 ) -> Any:
     """ε_μ of the subsampled Gaussian mechanism (Triastcyn & Faltings 2020, Theorems 1–4, Corollary 1).
 
@@ -348,232 +334,17 @@ def bayesian_epsilon(
     Raises:
         ValueError: for an argument out of its range, with the value; for δ_μ ≤ Γ, with both.
     """
-    epsilon = bayesian_bound(**locals()).epsilon
+    epsilon = bayesian_bound(
+        distances,
+        noise_std=noise_std,
+        sample_rate=sample_rate,
+        steps=steps,
+        delta_mu=delta_mu,
+        estimator_failure=estimator_failure,
+        orders=orders,
+        reading=reading,
+        divergence=divergence,
+        estimates=estimates,
+        largest_distance=largest_distance,
+    ).epsilon
     return float(epsilon) if epsilon.ndim == 0 else epsilon
-
-
-_BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
-_STRIDES = (8, 2, 1)
-_LED = 7  # rows that share one search from afar
-
-
-class BayesianSweep(Estimator):
-    """ψ of every noise level and order that was looked at; see `bayesian_epsilon` for the arguments.
-
-    Args:
-        distances: ‖g − g′‖ of m ≥ 2 independent pairs, shape (m,).
-        noise_std: absolute standard deviations of the noise, shape (n,), > 0.
-        sample_rate: q in [0, 1].
-        estimator_failure: γ.
-        orders: λ, whole numbers ≥ 1.
-        largest_distance: d_max, for the bound that holds at every m; None for the asymptotic estimate.
-
-    Raises:
-        ValueError: for an argument out of its range.
-    """
-
-    def __init__(
-        self,
-        distances: Any,
-        *,
-        noise_std: Any,
-        sample_rate: Any,
-        estimator_failure: Any = 1e-15,
-        orders: Any = ORDERS,
-        largest_distance: Any = None,
-    ) -> None:
-        self.failure = _validate.estimator_failure(estimator_failure)
-        self.certified = largest_distance is not None
-        values, masses, margin = _sample(distances, self.failure, largest_distance)
-        self.noise = np.atleast_1d(_validate.noise_multiplier(noise_std, "noise_std"))
-        rate, top = _validate.number(sample_rate=sample_rate), float(values.max())
-        relative = (values / top) ** 2 if top > 0.0 and rate > 0.0 else np.zeros_like(values)
-        super().__init__(relative, _orders(orders), rate, margin, "left", masses)
-        # u = (d/σ)² = relative · scale, with bins that fit every σ
-        with np.errstate(over="ignore"):
-            self._scale = (top / self.noise) ** 2
-        self._groups: Bins = make_bins(self.ordered, None if values.size <= 2 * _BINS else _BINS, masses)
-        # Only the groups are asked from here on, and sweeps are kept: the sample is not to be kept with them.
-        del self.ordered, self.masses
-        self._costs: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what was computed so far."""
-        return (3 * len(self._costs) + 5) * self._groups.low.nbytes
-
-    def bound(self, *, steps: Any, delta_mu: Any) -> BayesianBound:
-        """ε_μ of a plan of `steps` steps (whole, ≥ 1) at `delta_mu` for each noise level; arrays of shape (n,)."""
-        total = float(_validate.whole(1, steps=steps))
-        delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, self.failure, 1.0))
-        slack = -math.log(delta - self.failure)
-        tails: dict[tuple[int, int], tuple[float, float]] = {}
-        value = np.full((self.noise.size, self.orders.size), np.inf)
-
-        def epsilon(rows: Index, places: Index) -> Array:
-            """ε of rows (k, 1) at places (k, m) of the orders, by each order itself."""
-            for place in np.unique(places).tolist():
-                asked = rows[(places == place).any(axis=1), 0]
-                fresh = asked[np.isinf(value[asked, place])]
-                if fresh.size:
-                    means = self._means(fresh, place, total)
-                    value[fresh, place] = (means.upper + slack) / self.orders[place]
-                    finite = np.isfinite(means.upper)
-                    facts = (np.where(finite, part, np.nan) for part in (means.largest_share, means.effective_size))
-                    tails.update(zip([(row, place) for row in fresh.tolist()], zip(*facts, strict=True), strict=True))
-            return value[rows, places]
-
-        best = self._search(epsilon)
-        rows = np.arange(self.noise.size)
-        share, size = np.array([tails[at] for at in zip(rows.tolist(), best.tolist(), strict=True)]).T
-        certain = self._worst(rows, best, total, delta) if self.certified else None
-        return _bound(self, value[rows, best], best, np.asarray(slack), (share, size), certain)
-
-    def _worst(self, rows: Index, best: Index, total: float, delta: float) -> Array:
-        """ε of d = d_max throughout at each row's best order: it needs no sample, and pays no γ."""
-        worst = np.empty(rows.size)
-        for column in np.unique(best).tolist():
-            chosen = np.flatnonzero(best == column)
-            top = np.array([high[-1] for _, _, high in self._psi(rows[chosen], column)])
-            worst[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
-        worst[self._scale > TOO_LARGE] = np.inf
-        return worst
-
-    def _search(self, epsilon: Callable[[Index, Index], Array]) -> Index:
-        """Each row's best order: some rows search from afar, the others start where their neighbour ended."""
-        rows, last = np.arange(self.noise.size), self.orders.size - 1
-        lead = rows[_LED // 2 :: _LED] if rows.size > _LED else rows
-        spread = np.unique(np.round(np.geomspace(1, last + 1, 6)).astype(np.intp) - 1)
-        tried = epsilon(lead[:, None], np.broadcast_to(spread, (lead.size, spread.size)))
-        best = spread[tried.argmin(axis=1)]
-        for stride in _STRIDES:
-            best, _ = downhill(lambda row, places: epsilon(lead[row], places), best, stride, last)
-        nearest = np.abs(rows[:, None] - lead).argmin(axis=1)
-        return downhill(epsilon, best[nearest], 1, last)[0]
-
-    def _means(self, rows: Index, column: int, steps: float) -> LogMeans:
-        """ln[mean x + τ·std x] at one order for several noise levels; infinite where (d/σ)² is too large."""
-        means = LogMeans(*(np.full(rows.size, fill) for fill in (np.inf, np.inf, np.nan, np.nan)))
-        sane = np.flatnonzero(self._scale[rows] <= TOO_LARGE)
-        if sane.size:
-            low, mean, high = (np.stack(part) for part in zip(*self._psi(rows[sane], column), strict=True))
-            bounds = self.bounds(self._groups, low, mean, high, np.full(sane.size, steps))
-            for field in fields(LogMeans):
-                getattr(means, field.name)[sane] = getattr(bounds, field.name)
-        return means
-
-    def _psi(self, rows: Index, column: int) -> list[tuple[Array, Array, Array]]:
-        """ψ at the lower ends, means and upper ends of the groups, for each row; kept."""
-        fresh = [row for row in rows.tolist() if (row, column) not in self._costs]
-        if fresh:
-            ends = (
-                [self._groups.high] if self._groups.exact else [self._groups.low, self._groups.mean, self._groups.high]
-            )
-            scale = np.minimum(self._scale[fresh], TOO_LARGE)
-            u = scale[:, None, None] * np.stack(ends)
-            psi = step_costs(u.ravel(), self.orders[[column]], self.rate, "left").reshape(u.shape)
-            for row, cost in zip(fresh, psi, strict=True):
-                self._costs[row, column] = (cost[0], cost[len(ends) // 2], cost[-1])
-        return [self._costs[row, column] for row in rows.tolist()]
-
-
-def bayesian_percentile(*, delta_mu: Any, share: Any) -> float:
-    """The δ with which a share of the data has ordinary (ε_μ, δ)-DP: δ_μ/(1 − share), by Markov's inequality.
-
-    Args:
-        delta_mu: δ_μ in (0, 1).
-        share: part of the data (a draw of the distribution) that the statement covers, in [0, 1).
-
-    Returns:
-        δ, capped at 1, where it says nothing.
-    """
-    delta, covered = _validate.numbers(delta_mu=delta_mu, share=share)
-    if covered == 1.0:
-        raise ValueError("Expected share=1 in [0, 1): a Bayesian guarantee covers all of the data only with δ = 1.")
-    # 1 − share is exact for share ≥ ½; the division errs by one unit in the last place: round up
-    return min(1.0, math.nextafter(delta / (1.0 - covered), math.inf))
-
-
-def bayesian_basic(*, epsilon_mu: Any, delta_mu: Any, count: Any) -> tuple[float, float]:
-    """Basic composition of `count` mechanisms, each (ε_μ, δ_μ): (count·ε_μ, count·δ_μ), the latter capped at 1."""
-    epsilon, delta = _validate.numbers(epsilon_mu=epsilon_mu, delta_mu=delta_mu)
-    number = float(_validate.whole(1, count=count))
-    return number * epsilon, min(1.0, number * delta)
-
-
-def bayesian_group(*, epsilon_mu: Any, delta_mu: Any, size: Any) -> tuple[float, float]:
-    """Privacy of a group of `size` = k examples: (k ε_μ, k e^{k ε_μ} δ_μ), the latter capped at 1."""
-    epsilon, delta = _validate.numbers(epsilon_mu=epsilon_mu, delta_mu=delta_mu)
-    number = float(_validate.whole(1, size=size))
-    log_delta = math.log(number) + number * epsilon + math.log(delta)
-    return number * epsilon, math.exp(log_delta) if log_delta < 0.0 else 1.0
-
-
-def binary_estimator(*, zeros: Any, ones: Any, estimator_failure: Any = 1e-15) -> float:
-    """ρ̂, the probability that an example's distance is C and not 0, too low with probability at most γ.
-
-    With a flat prior the posterior after N₀ zeros and N₁ ones is Beta(N₁ + 1, N₀ + 1); ρ̂ is its (1 − γ)-quantile.
-    After zeros alone, ρ̂ = 1 − γ^{1/(N₀ + 1)}.
-    """
-    none = float(_validate.whole(0, zeros=zeros))
-    some = float(_validate.whole(0, ones=ones))
-    failure = _validate.estimator_failure(estimator_failure)
-    return float(np.asarray(betainccinv(some + 1.0, none + 1.0, failure)))
-
-
-_VALUES = 1000  # more distances are grouped, from above
-_MOST = 1e12
-
-
-def bayesian_samples(
-    distances: Any,
-    *,
-    largest_distance: Any,
-    target_epsilon: Any,
-    noise_std: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    estimator_failure: Any = 1e-15,
-    orders: Any = ORDERS,
-) -> float:
-    """The smallest m at which `bayesian_epsilon(…, largest_distance=…)` would be at most `target_epsilon`.
-
-    For m distances that lie as the given ones do (their quantiles): what to expect, not a promise about other draws.
-
-    Args:
-        distances, largest_distance, noise_std, sample_rate, steps, delta_mu, estimator_failure, orders: as in
-            `bayesian_epsilon`, one plan of `steps` steps.
-        target_epsilon: ε_μ ≥ 0; half of what d = d_max costs, say.
-
-    Returns:
-        m, a whole number ≥ 2; inf where no 10^12 distances of this distribution would do.
-
-    Raises:
-        ValueError: for an argument out of its range, with the value.
-    """
-    ordered = np.sort(_validate.distances(distances))
-    largest, whole = largest_of(ordered, largest_distance), _orders(orders)
-    target, std, rate = _validate.numbers(target_epsilon=target_epsilon, noise_std=noise_std, sample_rate=sample_rate)
-    total, failure = _validate.whole(1, steps=steps), _validate.estimator_failure(estimator_failure)
-    delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, failure, 1.0))
-
-    last = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, _VALUES)).round().astype(np.intp))
-    reached = (last + 1.0) / ordered.size
-    values = np.append(ordered[last], largest)
-    grown = total * step_costs((values / std) ** 2, whole, rate)
-
-    def fits(size: float) -> bool:
-        ranks = np.floor(reached * size * (1.0 + 1e-12))
-        masses = np.diff(lower_band(np.minimum(ranks, size), int(size), failure), prepend=0.0, append=1.0)
-        moments = grown[-1] + np.log(masses @ np.exp(grown - grown[-1]))
-        return float(((moments - math.log(delta - failure)) / whole).min()) <= target
-
-    if not fits(_MOST):
-        return math.inf
-    low, high = 1.0, _MOST
-    while high > low + 1.0 and high > low * (1.0 + 1e-4):
-        middle = math.sqrt(low * high) if high > 2.0 * low else (low + high) / 2.0
-        middle = max(float(math.floor(middle)), low + 1.0)
-        low, high = (low, middle) if middle >= 2.0 and fits(middle) else (middle, high)
-    return float(max(high, 2.0))

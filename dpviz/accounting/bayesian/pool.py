@@ -1,4 +1,4 @@
-"""What many steps of one mechanism cost together, from the distances that each of them measured: a bound that holds.
+"""A certified bound on many steps' Bayesian cost together, from the distances measured at each of them.
 
 The network changes from step to step, and with it the distances' distribution: no step's sample speaks of another's.
 But the sum of costs needs only their mean, of which all distances together tell (docs/proofs.md, "Pooled steps"). For

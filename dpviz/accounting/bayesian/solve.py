@@ -7,29 +7,20 @@
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, Index
+from dpviz._arrays import Array, ArrayLike, Index
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
+from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, bayesian_bound, bayesian_cost
+from dpviz.accounting.boundary import nudged, size_of_gap
+from dpviz.accounting.calibration import TOLERANCE, Calibration
+from dpviz.accounting.no_answer import NoAnswer, no_answer
 from dpviz.accounting.renyi.accountant import Moments
-from dpviz.accounting.solve import (
-    LARGEST_STEPS,
-    TOLERANCE,
-    largest_share,
-    last_whole,
-    no_answer,
-    nudged,
-    size_of_gap,
-    smallest,
-    solve,
-)
+from dpviz.accounting.solve import solve
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _OF_DP = {"noise_std": "noise_multiplier", "delta_mu": "delta"}
@@ -40,19 +31,19 @@ _AHEAD: Index = np.array([0, 1, 3, 7])
 
 def solve_bayesian(
     for_: str,
-    distances: Any,
+    distances: ArrayLike,
     *,
-    target_epsilon: Any,
-    noise_std: Any = None,
-    sample_rate: Any = None,
-    steps: Any = None,
-    delta_mu: Any = None,
-    estimator_failure: Any = 1e-15,
-    orders: Any = ORDERS,
+    target_epsilon: float,
+    noise_std: float | None = None,
+    sample_rate: float | None = None,
+    steps: float | None = None,
+    delta_mu: float | None = None,
+    estimator_failure: float = 1e-15,
+    orders: ArrayLike = ORDERS,
     divergence: str = "left",
-    estimates: Any = 1,
+    estimates: int = 1,
     tolerance: float = TOLERANCE,
-    largest_distance: Any = None,
+    largest_distance: float | None = None,
 ) -> float:
     """The missing one of (noise_std, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
 
@@ -83,46 +74,59 @@ def solve_bayesian(
         _validate.delta_beyond_failure(delta_mu, _validate.estimator_failure(estimator_failure), estimates)
     target = _validate.number(target_epsilon=target_epsilon)
     sample = _validate.distances(distances)
-    fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
-    fixed["largest_distance"] = largest_distance
     whole = np.unique(_validate.whole_orders(orders))
-    problem = _BayesianProblem(target, known, tolerance, sample, fixed, whole)
+    problem = _BayesianProblem(
+        target, known, tolerance, sample, estimator_failure, divergence, estimates, largest_distance, whole
+    )
     answer: float = getattr(problem, for_)()
     return answer
 
 
 @dataclass
-class _BayesianProblem:
+class _BayesianProblem(Calibration):
     """One sample, one target, three of the four numbers; orders are tried near the one that decided last."""
 
-    target: float
-    known: dict[str, Any]
-    tolerance: float
     distances: Array
-    fixed: dict[str, Any]
+    estimator_failure: float
+    divergence: str
+    estimates: int
+    largest_distance: float | None
     orders: Array
     best: int = -1  # its place; none has yet
 
     @property
-    def largest(self) -> float:
+    def sensitivity(self) -> float:
         """The largest distance there may be."""
-        largest = self.fixed["largest_distance"]
-        return float(self.distances.max()) if largest is None else float(largest)
+        return float(self.distances.max() if self.largest_distance is None else self.largest_distance)
 
-    def start(self, name: str) -> float | None:
+    def start(self, name: str) -> float:
         """The moments accountant's answer, which this one is where every distance is largest."""
         known = dict(self.known)
         if "noise_std" in known:
-            known["noise_std"] /= self.largest or 1.0
+            known["noise_std"] /= self.sensitivity or 1.0
         answer = dp_answer(name, self.target, Moments.name, tuple(known.items()))
-        if not 0.0 < answer < math.inf:
-            return None
-        return answer * self.largest if name == "noise_std" else answer
+        unit = self.sensitivity if name == "noise_std" else 1.0
+        return answer * unit if 0.0 < answer < math.inf else super().start(name) * unit
 
-    def _look(self, places: Index, unknown: dict[str, Any]) -> float:
+    def _bound(self, orders: Array, unknown: dict[str, float]) -> BayesianBound:
+        four = self.known | unknown
+        return bayesian_bound(
+            self.distances,
+            noise_std=four["noise_std"],
+            sample_rate=four["sample_rate"],
+            steps=four["steps"],
+            delta_mu=four["delta_mu"],
+            estimator_failure=self.estimator_failure,
+            orders=orders,
+            divergence=self.divergence,
+            estimates=self.estimates,
+            largest_distance=self.largest_distance,
+        )
+
+    def _look(self, places: Index, unknown: dict[str, float]) -> float:
         """The least ε_μ that the orders at these places prove; which of them does is kept."""
         orders = self.orders[np.unique(np.clip(places, 0, self.orders.size - 1))]
-        bound = bayesian_bound(self.distances, orders=orders, **self.known, **unknown, **self.fixed)
+        bound = self._bound(orders, unknown)
         self.best = int(np.searchsorted(self.orders, float(bound.order) - 1.0))
         return float(bound.epsilon)
 
@@ -151,54 +155,50 @@ class _BayesianProblem:
         return size_of_gap(epsilon, self.target)
 
     def check_floor(self) -> None:
-        at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
-        floor = float(bayesian_bound(self.distances, orders=self.orders[-1:], **at, **self.fixed).floor)
+        floor = float(self._bound(self.orders[-1:], {"noise_std": 1.0, "sample_rate": 0.0, "steps": 1.0}).floor)
         if self.target < floor * (1 + 1e-12):
             raise no_answer("bayesian_floor", target=self.target, floor=floor, order=self.orders[-1])
 
     @property
     def free(self) -> bool:
         """Whether nothing is released."""
-        return self.known.get("sample_rate") == 0.0 or self.largest == 0.0
+        return self.known.get("sample_rate") == 0.0 or self.sensitivity == 0.0
+
+    def unreachable(self, name: str) -> NoAnswer:
+        return no_answer("bayesian_unreachable", target=self.target, unknown=name)
 
     def noise_std(self) -> float:
         self.check_floor()
-        return 0.0 if self.free else self._searched(smallest, "noise_std", self.largest)
+        return 0.0 if self.free else self.least("noise_std")
 
     def sample_rate(self) -> float:
-        self.check_floor()
-        return self._searched(largest_share, "sample_rate", 0.01)
-
-    def _searched(self, search: Callable[..., float | None], name: str, start: float) -> float:
-        gap, fits = partial(self.gap, name), partial(self.fits, name)
-        answer = search(gap, fits, self.start(name) or start, self.tolerance)
-        if answer is None:
-            raise no_answer("bayesian_unreachable", target=self.target, unknown=name)
-        return answer
+        return self.largest("sample_rate")
 
     def steps(self) -> float:
         self.check_floor()
-        if self.free:
-            return math.inf
-        longest = last_whole(partial(self.gap, "steps"), self.start("steps") or 1000.0, LARGEST_STEPS)
-        while longest > 0.0 and not self.fits("steps", longest):  # a table refined elsewhere may read a unit higher
-            longest -= 1.0
-        return longest
+        return math.inf if self.free else self.longest()
 
     def delta_mu(self) -> float:
         """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
-        of_cost = {name: value for name, value in self.fixed.items() if name != "estimates"}
-        noise = {name: self.known[name] for name in ("noise_std", "sample_rate")}
         steps = self.known["steps"]
-        cost = bayesian_cost(self.distances, **noise, total_steps=steps, orders=self.orders, **of_cost)
-        exponents = cost * float(steps) - self.orders * self.target
+        cost = bayesian_cost(
+            self.distances,
+            noise_std=self.known["noise_std"],
+            sample_rate=self.known["sample_rate"],
+            total_steps=steps,
+            orders=self.orders,
+            estimator_failure=self.estimator_failure,
+            divergence=self.divergence,
+            largest_distance=self.largest_distance,
+        )
+        exponents = cost * steps - self.orders * self.target
         self.best = int(exponents.argmin())
         exponent = float(exponents[self.best])
-        doubt = float(self.fixed["estimator_failure"]) * float(self.fixed["estimates"])
+        doubt = float(self.estimator_failure) * float(self.estimates)
         least = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
         least = max(least, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
         if least >= 1.0:
-            raise no_answer("bayesian_unreachable", target=self.target, unknown="delta_mu below 1")
+            raise self.unreachable("delta_mu below 1")
         return nudged(least, 1.0, lambda value: value >= 1.0 or self.fits("delta_mu", value))
 
 

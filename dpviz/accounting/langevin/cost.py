@@ -1,8 +1,13 @@
-"""What the steps of stochastic gradient Langevin dynamics really cost: their noise, composed.
+"""ε of stochastic gradient Langevin dynamics: its steps as sampled Gaussian mechanisms, composed.
 
 Algorithm 1 of Li, Chen, Liu, Carin 2019: θ ← θ − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (η_t/N) I), with g̃
 clipped to L and a batch J that each example joins with probability q = τ/N. It is a sampled Gaussian step with noise
 multiplier σ_t = τ/(L √(η_t N)): a smaller step size is more noise for each gradient, and more privacy.
+
+That noise is half of what a sampler of the posterior needs. The paper's own diffusion, and SGLD of Welling & Teh 2011,
+add N(0, (2η_t/N) I): σ_t = τ √2/(L √(η_t N)). Algorithm 1 as printed samples with about half of the posterior's
+variance and costs more. Code decides which of the two a chain is: `noise` says it, "algorithm1" unless told otherwise,
+the larger ε.
 
 SGHMC: p ← (1−β) p − η(…) + N(0, (2βη/N) I), θ ← θ + p releases the same gradient with σ_t = τ √(2β/(η_t N))/L; what
 momentum makes of it is post-processing, and so is the thermostat of SGNHT (Ding et al. 2014), whose friction follows
@@ -31,6 +36,7 @@ from dpviz.accounting.schedules import Schedule, StepSizes, checked, grouped, sc
 from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
 
 ADJACENCIES = ("add_remove", "replace_one")
+NOISES = {"algorithm1": 1.0, "sgld": 2.0}  # the variance of a step's noise in units of η/N
 METHODS = (Renyi.name, Tight.name)
 GROUPS = 300
 STRIDE = 6  # among the orders that are tried first
@@ -46,6 +52,8 @@ class Langevin:
         clip: L, the norm to which each example's gradient is clipped, > 0.
         friction: β of SGHMC, or of SGNHT's noise, in (0, 1]; None for SGLD.
         adjacency: "add_remove" one example, or "replace_one": each step is then a `ReplaceOneGaussian` of the same σ.
+        noise: of steps without friction: "algorithm1", N(0, η/N) as Li et al. print it, or "sgld", N(0, 2η/N), with
+            which the chain samples the posterior. Choose what the code adds.
     """
 
     n: float
@@ -53,6 +61,7 @@ class Langevin:
     clip: float
     friction: float | None = None
     adjacency: str = "add_remove"
+    noise: str = "algorithm1"
 
     def __post_init__(self) -> None:
         n = float(_validate.whole(1, n=self.n))
@@ -65,6 +74,11 @@ class Langevin:
                 raise ValueError(f"Expected friction={friction:.12g} in (0, 1].")
             object.__setattr__(self, "friction", friction)
         _validate.choice("adjacency", self.adjacency, ADJACENCIES)
+        if _validate.choice("noise", self.noise, tuple(NOISES)) == "sgld" and self.friction is not None:
+            raise ValueError(
+                f"Expected noise='sgld' without friction={self.friction:.12g}: with friction β the noise is 2βη/N. "
+                "Leave one out."
+            )
         object.__setattr__(self, "n", n)
         object.__setattr__(self, "batch_size", batch)
         object.__setattr__(self, "clip", clip)
@@ -90,11 +104,15 @@ class Langevin:
         return self.clip * (2.0 if self.replaced else 1.0)
 
     @property
+    def heat(self) -> float:
+        """The variance of a step's noise in units of η/N: 1 of Algorithm 1, 2 of SGLD, 2β of momentum's."""
+        return NOISES[self.noise] if self.friction is None else 2.0 * self.friction
+
+    @property
     def cost(self) -> float:
         """1/σ² for each unit of step size, where σ is the noise's standard deviation ÷ L."""
-        heat = 1.0 if self.friction is None else 2.0 * self.friction
         each = self.clip / self.batch_size
-        return each * each * self.n / heat  # inf rather than an OverflowError, as each**2 would be
+        return each * each * self.n / self.heat  # inf rather than an OverflowError, as each**2 would be
 
     def noise_multiplier(self, step_sizes: ArrayLike) -> Array:
         """σ of each step size; inf where the step size is 0."""
@@ -114,6 +132,7 @@ class Sampler(TypedDict):
     clip: float
     friction: NotRequired[float | None]
     adjacency: NotRequired[Literal["add_remove", "replace_one"]]
+    noise: NotRequired[Literal["algorithm1", "sgld"]]
 
 
 @overload
@@ -121,7 +140,9 @@ def langevin_noise_multiplier(step_sizes: float, **sampler: Unpack[Sampler]) -> 
 @overload
 def langevin_noise_multiplier(step_sizes: ArrayLike, **sampler: Unpack[Sampler]) -> float | Array: ...
 def langevin_noise_multiplier(step_sizes: ArrayLike, **sampler: Unpack[Sampler]) -> float | Array:
-    """σ_t = τ/(L √(η_t N)) of SGLD, or τ √(2β/(η_t N))/L of SGHMC with `friction` β; arguments as in `Langevin`.
+    """σ_t = τ/(L √(η_t N)) of Algorithm 1, √2 times that of SGLD, or τ √(2β/(η_t N))/L of SGHMC with `friction` β.
+
+    Arguments as in `Langevin`.
 
     >>> round(langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4), 2)
     0.79
@@ -154,7 +175,7 @@ def langevin_epsilon(
         orders: Rényi orders > 1 instead of the default ones.
         groups: for "tight": step sizes are gathered in so many groups, each taken at its largest: an upper bound.
         marks: increasing step counts; with them the answer of "renyi" is an array, ε after so many steps.
-        **sampler: n, batch_size, clip, friction, adjacency: see `Langevin`.
+        **sampler: n, batch_size, clip, friction, adjacency, noise: see `Langevin`.
 
     Raises:
         ValueError: for arguments out of range, a batch larger than the data among them.

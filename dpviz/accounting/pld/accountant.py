@@ -1,4 +1,4 @@
-"""The tight reference behind the same face as every other accountant."""
+"""The tight accountant, numerical bounds on ε, with the interface of every other accountant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Three ways: at every grid point, from the masses; at the two beside one ε, from
 sums; and, where few modes are left, at every r-th point, from the modes. There δ(ε_j) = Σ_k P_k W_k exp(2πijk/N)/N with
 the transform W of the weights exp(−λx)(1 − exp(−x)), x ≥ 0, in closed form, and what the period wraps around is
 an error of at most exp(−λ·distance to the window's end).
-
-ε and δ read off a composed loss distribution, with its numerical errors on the safe side.
 """
 
 from __future__ import annotations
@@ -17,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.fft import irfft
 
-from dpviz._arrays import Array, Complex, Index, Whole
+from dpviz._arrays import Array, Complex, Whole
 from dpviz.accounting.pld.privacy_loss import LossDistribution
-from dpviz.mechanisms.log_moments import log_sums
+from dpviz.mechanisms.log_excess import log_sums
 from dpviz.mechanisms.pair import UNIT
 
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
@@ -185,7 +183,8 @@ class _Frame:
 
     def pld(self, index: Array, weighted: Array, share: Array | float, relative: float, dense: bool) -> ComposedLoss:
         loss = self.start + index * self.interval
-        scale = np.exp(np.minimum(self.log_moment - self.tilt * loss, LARGEST_EXPONENT))
+        exponent = self.log_moment - self.tilt * loss if self.tilt else np.array(self.log_moment)  # mostly without
+        scale = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
         with np.errstate(over="ignore", invalid="ignore"):  # as large as that, an error says: not resolved
             error = scale * (share + relative * (np.maximum(weighted, 0.0) + share)) + 1e-300
         return ComposedLoss(loss, scale * weighted, error, self.infinite, self.slack, dense)
@@ -214,16 +213,20 @@ def _frame(
 
 
 def _dense(frame: _Frame, cyclic: Array, transform_error: float) -> ComposedLoss:
-    """δ at every grid point of the window from the composed tilted loss."""
+    """δ at every grid point of the window from the composed tilted loss; of those below ε = 0 at a few, which tell how
+    steep a thinned curve is there.
+    """
     tilt, interval, size = frame.tilt, frame.interval, frame.size
-    probability = np.roll(cyclic, -(frame.first % size))
+    zero = math.floor(-frame.start / interval) - 1 - size // POINTS
+    first = min(max(zero, frame.first), frame.first + size - 2)
+    probability = np.roll(cyclic, -(frame.first % size))[first - frame.first :]
     share = frame.share + norm_of_weights(tilt, interval, size) * transform_error
     # δ(ε_j) = (1 − e^−interval) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two nested tail sums of positive terms, so
     # nothing cancels; both run from the right as recurrences in the local scale exp(−λε_j), so nothing overflows.
     ahead = np.concatenate([probability[1:], [0.0]])
     beyond = _tail_sum(ahead * math.exp(-tilt * interval), tilt * interval)
     weighted = -math.expm1(-interval) * _tail_sum(beyond, (1.0 + tilt) * interval)
-    index = frame.first + np.arange(size, dtype=np.float64)
+    index = first + np.arange(probability.size, dtype=np.float64)
     return frame.pld(index, weighted, share, frame.relative + 8 * size * UNIT, True)
 
 
@@ -285,110 +288,3 @@ def _sparse(frames: list[_Frame], modes: Modes, points: int) -> list[ComposedLos
         frame.pld(frame.first + along, row, frame.share + error + wrapped, frame.relative + 64 * UNIT, False)
         for frame, row, error in zip(frames, weighted, numeric.tolist(), strict=True)
     ]
-
-
-def blurred(pld: ComposedLoss, epsilon: float, delta: float) -> bool:
-    """Whether the numerical error, not the interval, is what keeps the bound at ε from the truth."""
-    return float(pld.error[min(int(np.searchsorted(pld.epsilon, epsilon)), pld.error.size - 1)]) > 0.03 * delta
-
-
-def epsilon_above(pld: ComposedLoss, delta: float) -> float:
-    """An ε ≥ 0 with δ(ε) ≤ delta for certain; inf where the grid shows none."""
-    height = np.where(pld.error < 1.0, pld.delta + pld.error + pld.infinite, 1e9)
-    fits = height <= delta
-    if not fits.any():
-        return math.inf
-    j = int(np.argmax(fits))
-    right = float(pld.epsilon[j])
-    if j:  # between grid points δ is linear in exp(ε), and the error lies below its chord
-        part = (height[j - 1] - delta) / (height[j - 1] - height[j])
-        interval = right - float(pld.epsilon[j - 1])
-        right = float(pld.epsilon[j - 1]) + math.log1p(float(part) * math.expm1(interval))
-    return max(right + pld.slack, 0.0)
-
-
-def epsilon_below(pld: ComposedLoss, delta: float) -> float:
-    """An ε ≥ 0 with δ(ε) ≥ delta for certain; 0 where the grid shows none."""
-    low, high = _sides(pld)
-    exceeds = np.flatnonzero(low > delta)
-    if exceeds.size == 0:
-        return 0.0
-    j = int(exceeds[-1])
-    left = float(pld.epsilon[j])
-    if j + 1 < low.size:
-        interval = float(pld.epsilon[j + 1]) - left
-        if pld.dense:
-            part = (low[j] - delta) / (low[j] - low[j + 1])
-        else:
-            from_left, from_right = _slopes(
-                low, high, np.array(interval), np.array([j]), np.array(0), np.array(low.size - 1)
-            )
-            parts = [0.0]
-            if from_left[0] > 0:
-                parts.append((low[j] - delta) / from_left[0])
-            if from_right[0] > 0:
-                parts.append(1.0 - (delta - low[j + 1]) / from_right[0])
-            part = min(max(parts), 1.0)
-        left += math.log1p(float(part) * math.expm1(interval))
-    return max(left - pld.slack, 0.0)
-
-
-def _sides(pld: ComposedLoss) -> tuple[Array, Array]:
-    """δ at the points from below and from above, less an infinite loss's share."""
-    resolved = pld.error < 1.0
-    error = np.minimum(pld.error, 1.0)
-    return np.where(resolved, pld.delta, 0.0) - error, np.where(resolved, pld.delta + error, np.inf)
-
-
-def _slopes(low: Array, high: Array, interval: Array, j: Index, first: Index, last: Index) -> tuple[Array, Array]:
-    """How steeply a convex δ(exp ε) falls at most left, at least right of the cells j, times the cells' widths; ≥ 0.
-
-    A convex curve lies above its chords continued: those through the two points before a cell and the two behind it.
-    Infinite, and 0, where there are none: its points are those from `first` to `last`.
-    """
-    with np.errstate(invalid="ignore"):
-        before = np.where(j > first, high[np.maximum(j - 1, first)] - low[j], np.inf) * np.exp(interval)
-        after = np.where(j + 2 <= last, low[np.minimum(j + 1, last)] - high[np.minimum(j + 2, last)], 0.0)
-    return before, np.maximum(after * np.exp(-interval), 0.0)
-
-
-def delta_at(pld: ComposedLoss, epsilon: Array, sign: float) -> Array:
-    """δ(ε) plus (sign 1) or minus (sign −1) its error; left of the grid 1 or the first value, as δ falls; right of it
-    the last value or 0.
-    """
-    delta: Array = DeltaCurves([pld], sign)(epsilon[None])[0]
-    return delta
-
-
-class DeltaCurves:
-    """`delta_at` of several distributions, each at ε of its own: (distributions, n) → the same shape."""
-
-    def __init__(self, plds: Sequence[ComposedLoss], sign: float) -> None:
-        self.sign, self.grids = sign, [pld.epsilon for pld in plds]
-        self.epsilon = np.concatenate(self.grids)
-        low, high = (np.concatenate(side) for side in zip(*map(_sides, plds), strict=True))
-        size, infinite = np.array([grid.size for grid in self.grids]), np.array([pld.infinite for pld in plds])
-        self.low, self.high = low, high
-        self.height = np.minimum(high + np.repeat(infinite, size), 1.0) if sign > 0 else np.maximum(low, 0.0)
-        self.last = np.cumsum(size)[:, None] - 1
-        self.first = self.last + 1 - size[:, None]
-        self.straight = np.array([[sign > 0 or pld.dense] for pld in plds])
-
-    def __call__(self, epsilon: Array) -> Array:
-        low, height, first, last = self.low, self.height, self.first, self.last
-        cell = [np.searchsorted(*pair, side="right") - 1 for pair in zip(self.grids, epsilon, strict=True)]
-        j = np.maximum(np.minimum(np.stack(cell) + first, last - 1), first)
-        after = np.minimum(j + 1, last)
-        interval = self.epsilon[after] - self.epsilon[j]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            part = np.expm1(np.clip(epsilon - self.epsilon[j], 0.0, interval)) / np.expm1(interval)
-            value = height[j] + part * (height[after] - height[j])
-            if not self.straight.all():
-                from_left, from_right = _slopes(low, self.high, interval[:, :1], j, first, last)
-                bent = np.where(part > 0, low[j] - part * from_left, low[j])
-                bent = np.maximum(np.maximum(bent, low[after] + (1.0 - part) * from_right), height[after])
-                value = np.where(self.straight, value, bent)
-        value = np.where(epsilon < self.epsilon[first], 1.0 if self.sign > 0 else height[first], value)
-        value = np.where((epsilon > self.epsilon[last]) & (self.sign < 0), 0.0, value)
-        no_grid = 1.0 if self.sign > 0 else 0.0
-        return np.asarray(np.where(first == last, no_grid, np.clip(value, 0.0, 1.0)))

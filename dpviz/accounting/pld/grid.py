@@ -1,24 +1,12 @@
-"""(lower, upper) ε of one composition, or of many that share their grids: closed forms, grids, and the Rényi cap.
+"""Lower and upper ε of one composition, or of many that share their grids: closed forms, grids, and the Rényi cap.
 
-See `tight` for the method. Rows of one mechanism that lie close share a discretisation and its transform.
+See `bounds` for the method. Rows of one mechanism that lie close share a discretisation and its transform.
 
-What can be said of composed steps without a grid.
-
-Closed forms: the privacy curve of one step, and of the Gaussian mechanism without sampling.
-
->>> from dpviz.mechanisms import SampledGaussian
->>> round(single_step_epsilon(SampledGaussian(noise_multiplier=1.0, sample_rate=1.0), 1e-5)[1], 4)
-4.3772
-
-The Rényi bound on the tight accountant's steps: the same orders, the same ε as the Rényi accountant's.
-
-δ(ε) as the inverse of ε(δ): the bounds at one are the bounds at the other, in both directions.
-
-What is returned was put back: ε_upper(δ_upper) ≤ ε and ε_lower(δ_lower) ≥ ε hold for the very floats, whatever δ is.
+The Rényi cap has the orders, and so the ε, of the Rényi accountant.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -27,57 +15,25 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld import plan
 from dpviz.accounting.pld import two_grids as two_scales
-from dpviz.accounting.pld.composed_loss import ComposedLoss, blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.pld.composed_loss import ComposedLoss
+from dpviz.accounting.pld.delta_search import delta_interval
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.persons import GroupCurve, group_curve
 from dpviz.accounting.pld.plan import Aim
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
+from dpviz.accounting.pld.read_off import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.pld.single_step import (
+    LEAST_DELTA,
+    around,
+    gaussian_epsilon,
+    single_step_epsilon,
+    single_step_least,
+)
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import log_delta_per_order
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import Mechanism, PersonOf, SampledGaussian, one_row_of
 from dpviz.mechanisms.pair import LEAST_SCALE, gaussian_log_delta
-
-LEAST_DELTA = float(np.finfo(np.float64).tiny)
-SLACK = 1e-9  # relative; covers rounding of the closed forms many times over
-
-
-def _bisect(log_delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
-    """Neighbouring ε with δ(upper) ≤ delta < δ(lower), for decreasing δ(ε), parted by their rounding."""
-    most = math.log(delta)
-    if log_delta_of(0.0) <= most:
-        return 0.0, 0.0
-    low, high = 0.0, 1.0
-    while log_delta_of(high) > most:
-        low, high = high, 2 * high
-        if not math.isfinite(high):
-            return low * (1 - SLACK), math.inf
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if log_delta_of(middle) > most else (low, middle)
-    return low * (1 - SLACK), high * (1 + SLACK)
-
-
-def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, float]:
-    """Lower and upper ε of the Gaussian mechanism; they differ by rounding only."""
-    return _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), delta)
-
-
-def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:
-    """Lower and upper ε of one step; they differ by rounding only."""
-    return _bisect(pair_of(mechanism).log_delta, delta)
-
-
-def around(log_delta: float) -> tuple[float, float]:
-    """Lower and upper δ from ln δ with its rounding; 0 and the least double where it underflows."""
-    exact = math.exp(log_delta)
-    upper = exact * (1.0 + SLACK) if exact > 0.0 or log_delta == -math.inf else 0.0
-    if log_delta > -math.inf:  # what was spent leaves some δ
-        upper = max(upper, LEAST_DELTA)
-    return exact * (1.0 - SLACK), min(upper, 1.0)
-
 
 MOST_MECHANISMS = 8  # with all orders; divergences of many different steps take their time
 
@@ -95,89 +51,13 @@ def renyi_epsilon(mechanisms: Sequence[Mechanism], counts: Array, delta: float) 
     return float(accountant.of_events(events, delta).epsilon)
 
 
-LEAST_LOG_DELTA = -690.0  # below, a double has no digits to spare
-LARGEST_LOG_DELTA = -1e-9
-TOLERANCE = 1e-3  # of ln δ
-_LONGEST_STEP = 50.0
-_MOST_LOOKS = 40
-
-Interval = Callable[[float], tuple[float, float]]
-
-
-def delta_interval(interval: Interval, epsilon: float, start: float, slope: float) -> tuple[float, float]:
-    """Lower and upper δ at ε.
-
-    Args:
-        interval: δ ↦ (lower, upper) ε, both falling.
-        epsilon: ε ≥ 0.
-        start: ln δ where to look first.
-        slope: −d ln δ/dε there, an estimate; it only steers.
-    """
-    seen: dict[float, tuple[float, float]] = {}
-
-    def at(x: float) -> tuple[float, float]:
-        if x not in seen:
-            seen[x] = interval(math.exp(x))
-        return seen[x]
-
-    def too_high(x: float) -> float:
-        high = at(x)[1]
-        return _gap(slope * (high - epsilon)) if high > 0.0 else -1.0  # ε ends at 0: there is no telling how far off
-
-    def too_low(x: float) -> float:
-        low = at(x)[0]
-        return _gap(slope * (epsilon - low)) if low > 0.0 else 1.0
-
-    upper = _search(too_high, _clipped(start), 1.0)
-    nearest = min(seen, key=lambda x: abs(seen[x][0] - epsilon))
-    lower = _search(too_low, nearest, -1.0)
-    high = 1.0 if upper is None else math.exp(upper)
-    return min(0.0 if lower is None else math.exp(lower), high), high
-
-
-def _clipped(x: float) -> float:
-    return min(max(x, LEAST_LOG_DELTA), LARGEST_LOG_DELTA)
-
-
-def _gap(move: float) -> float:
-    """How far ln δ has to move, about; > 0 exactly where it has to."""
-    return max(move, -_LONGEST_STEP) if move <= 0.0 else min(max(move, 1e-300), _LONGEST_STEP)
-
-
-def _search(gap: Callable[[float], float], x: float, towards: float) -> float | None:
-    """The x nearest to where gap turns positive at which gap ≤ 0 was seen, to TOLERANCE; None where there is none."""
-    good: tuple[float, float] | None = None
-    bad: tuple[float, float] | None = None
-    stretch = 1.0
-    for step in range(_MOST_LOOKS):
-        value = gap(x)
-        if value <= 0.0:
-            good = (x, value)
-        else:
-            bad = (x, value)
-        if -TOLERANCE < value <= 0.0 or (good and bad and abs(good[0] - bad[0]) < TOLERANCE):
-            break
-        if good and bad:  # aimed a little on the good side
-            share = (-0.3 * TOLERANCE - good[1]) / (bad[1] - good[1]) if step % 3 < 2 else 0.5
-            x = good[0] + min(max(share, 0.02), 0.98) * (bad[0] - good[0])
-            continue
-        further = _clipped(x + towards * stretch * (value + 0.3 * TOLERANCE))
-        stretch *= 2.0
-        if further == x:
-            break
-        x = further
-    return None if good is None else good[0]
-
-
 Mechanisms = Sequence[Mechanism]
 
-LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
+LARGEST_LOSS = 2e4  # of one step, in units of ε; beyond, no grid tells much
 LARGEST_EPSILON = 50.0  # the width is plan.promised up to here
 MOST_SPREAD = 32.0  # of step counts that share a grid and a tilt
+FINER_ADDED = 8.0  # than removal's grid, addition's at most
 ATTEMPTS = 6  # plan.finer grids tried where the first one is not good enough
-
-
-# What can be said without a grid -----------------------------------------------------------------------------------
 
 
 def releasing(mechanisms: Mechanisms, counts: Array) -> tuple[list[Mechanism], Array]:
@@ -201,7 +81,7 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
         return gaussian_epsilon(sigma, delta)
     if any(in_turn(m) for m in mechanisms):
         return 0.0, _group_epsilon(mechanisms, counts, delta)
-    if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
+    if any(pair_of(m).scale < LEAST_SCALE for m in mechanisms):
         return 0.0, renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
         return single_step_epsilon(mechanisms[0], delta)
@@ -215,10 +95,19 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
 
 @lru_cache(maxsize=1024)
 def too_large(mechanism: Mechanism) -> bool:
-    """Whether a step's loss reaches beyond what a grid can hold, within 12 standard deviations."""
+    """Whether a step's loss reaches beyond what a grid can hold, within 12 standard deviations; of too little noise."""
     pair = pair_of(mechanism)
+    if pair.scale < LEAST_SCALE:
+        return True
     low, high = (float(pair.loss(z)) for z in pair.reach(12.0))
     return max(high, -low) > LARGEST_LOSS
+
+
+def beyond_grids(mechanism: Mechanism) -> bool:
+    """Whether neither a closed form nor a grid bounds several steps of it: then Rényi divergences do."""
+    if not mechanism.releases or mechanism.as_gaussian is not None or in_turn(mechanism):
+        return False
+    return too_large(mechanism)
 
 
 def without_grid(mechanism: Mechanism, steps: float) -> bool:
@@ -294,9 +183,6 @@ def _group_curve(mechanisms: tuple[Mechanism, ...], counts: tuple[float, ...], l
     return group_curve(epsilon, np.minimum.accumulate(np.minimum(log_delta[order][first], 0.0)), most)
 
 
-# On a grid ---------------------------------------------------------------------------------------------------------
-
-
 REMOVE, ADD = 0, 1
 
 
@@ -304,9 +190,9 @@ def removed_rows(
     mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float, near: float | None = None
 ) -> list[tuple[ComposedLoss, ComposedLoss]]:
     """Removing one example, from above and from below, for each row of counts (curves, mechanisms); `near` one ε."""
-    plds = [discretise(m, aim.interval, tail) for m in mechanisms]
-    above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap, near=near)
-    below = compose([pld.remove_below for pld in plds], counts, aim.tilt, aim.log_wrap, near=near)
+    grids = (discretise(m, aim.interval, tail) for m in mechanisms)
+    sides = zip(*((pld.remove_above, pld.remove_below) for pld in grids), strict=True)  # without addition's: memory
+    above, below = (compose(plds, counts, aim.tilt, aim.log_wrap, near=near) for plds in sides)
     return list(zip(above, below, strict=True))
 
 
@@ -346,23 +232,45 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
 
 
 def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
-    """(lower, upper) ε for rows of counts that share grids and tilts; a row that these do not fit gets its own."""
+    """(lower, upper) ε for rows of counts that share grids and tilts; where these do not fit, rows with equally many
+    steps share their own."""
     shared = len(counts) > 1
-    tail = plan.tail_for(float(counts.sum(axis=1).max()), delta)
+    total = counts.sum(axis=1)
+    tail = plan.tail_for(float(total.max()), delta)
     aim = plan.aim_for_rows(mechanisms, counts, REMOVE, delta)
-    removed = [
-        _remove_refined(mechanisms, row, delta, aim, plds, shared)
-        for row, plds in zip(counts, removed_rows(mechanisms, counts, aim, tail), strict=True)
-    ]
+    plds = removed_rows(mechanisms, counts, aim, tail)
+    removed = [(0.0, math.inf)] * len(counts)
+    for rows in _alike(total, range(len(counts))):
+        refined = _remove_refined(mechanisms, counts[rows], delta, aim, [plds[i] for i in rows], shared)
+        for i, ends in zip(rows, refined, strict=True):
+            removed[i] = ends
     # Where the largest losses of addition lie below removal's ε, −ln(1 − q) a step, there is nothing to compute.
-    pure = [most_added(mechanisms, row) for row in counts]
-    open_ = [i for i, (_, upper) in enumerate(removed) if pure[i] > upper]
-    added = list(pure)
+    added = [most_added(mechanisms, row) for row in counts]
+    open_ = [i for i, (_, upper) in enumerate(removed) if added[i] > upper]
     if open_:
         aim = plan.aim_for_rows(mechanisms, counts[open_], ADD, delta)
-        for i, pld in zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True):
-            added[i] = _add_refined(mechanisms, counts[i], delta, aim, pld, pure[i], removed[i], shared)
+        grids = dict(zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True))
+        for rows in _alike(total, open_):
+            uppers, limits = [added[i] for i in rows], [removed[i] for i in rows]
+            near = [grids[i] for i in rows]
+            for i, upper in zip(
+                rows, _add_refined(mechanisms, counts[rows], delta, aim, near, uppers, limits, shared), strict=True
+            ):
+                added[i] = upper
     return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
+
+
+def _alike(total: Array, rows: Iterable[int]) -> list[list[int]]:
+    """The rows in lists of equally many steps: one grid and one tilt fit all of a list."""
+    lists: dict[float, list[int]] = {}
+    for i in rows:
+        lists.setdefault(float(total[i]), []).append(i)
+    return list(lists.values())
+
+
+def _common(aims: Sequence[Aim]) -> Aim:
+    """One aim for rows with equally many steps: the finest grid, the least tilt."""
+    return Aim(*(min(getattr(aim, name) for aim in aims) for name in ("interval", "tilt", "log_wrap")))
 
 
 def most_added(mechanisms: Mechanisms, counts: Array) -> float:
@@ -382,7 +290,8 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
     if any(in_turn(m) for m in active):
         return lower, upper
     if upper - lower > plan.promised(lower):
-        lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
+        for mechanism in active:
+            lower = single_step_least(mechanism, delta, lower)
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
     bound = min(renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
     if any(m.least != m for m in active):  # of a pair that shows more than the mechanism
@@ -391,28 +300,52 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
 
 
 def _remove_refined(
-    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, plds: tuple[ComposedLoss, ComposedLoss], shared: bool
-) -> tuple[float, float]:
-    """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
-    lower, upper = epsilon_below(plds[1], delta), epsilon_above(plds[0], delta)
-    tail = plan.tail_for(float(counts.sum()), delta)
+    mechanisms: Mechanisms,
+    rows: Array,
+    delta: float,
+    aim: Aim,
+    plds: list[tuple[ComposedLoss, ComposedLoss]],
+    shared: bool,
+) -> list[tuple[float, float]]:
+    """Lower and upper ε of removal for rows with equally many steps; looked at again, aimed at the ε found, on finer
+    grids while too wide."""
+    ends = [(epsilon_below(below, delta), epsilon_above(above, delta)) for above, below in plds]
+    tail = plan.tail_for(float(rows[0].sum()), delta)
+
+    def wide(lower: float, upper: float) -> bool:
+        return upper - lower > 0.7 * plan.promised(lower) and (shared or lower <= LARGEST_EPSILON)
+
     for attempt in range(ATTEMPTS):
-        if upper - lower <= 0.7 * plan.promised(lower) or (lower > LARGEST_EPSILON and not shared):
+        open_ = [i for i, (lower, upper) in enumerate(ends) if wide(lower, upper)]
+        others = shared and attempt == 0  # the aim was other rows' as well
+        if not others:
+            open_ = [i for i in open_ if math.isfinite(ends[i][1])]
+        if not open_:
             break
-        if shared and attempt == 0:  # the aim was another row's
-            aim = plan.aim_for_rows(mechanisms, counts[None], REMOVE, delta)
-        elif math.isfinite(upper):
-            numeric = blurred(plds[0], upper, delta)
-            interval = aim.interval if numeric else plan.finer(aim.interval, lower, upper)
-            near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
-            last, aim = aim, plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
+        last = aim
+        if others:
+            aim = plan.aim_for_rows(mechanisms, rows[open_], REMOVE, delta)
+        else:
+            aim = _common([_aim_again(mechanisms, rows[i], delta, last, plds[i][0], *ends[i]) for i in open_])
             if aim.interval > 0.9 * last.interval and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
                 break  # as fine as it gets
-        else:
-            break
-        (plds,) = removed_rows(mechanisms, counts[None], aim, tail)
-        lower, upper = max(lower, epsilon_below(plds[1], delta)), min(upper, epsilon_above(plds[0], delta))
-    return lower, upper
+        if aim == last:
+            continue
+        for i, (above, below) in zip(open_, removed_rows(mechanisms, rows[open_], aim, tail), strict=True):
+            lower, upper = ends[i]
+            plds[i] = (above, below)
+            ends[i] = max(lower, epsilon_below(below, delta)), min(upper, epsilon_above(above, delta))
+    return ends
+
+
+def _aim_again(
+    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, above: ComposedLoss, lower: float, upper: float
+) -> Aim:
+    """The next aim for removal, at the ε found: a finer grid, or the same one where the tilt was to blame."""
+    numeric = blurred(above, upper, delta)
+    interval = aim.interval if numeric else plan.finer(aim.interval, lower, upper)
+    near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
+    return plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
 
 
 def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
@@ -449,28 +382,46 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
 
 def _add_refined(
     mechanisms: Mechanisms,
-    counts: Array,
+    rows: Array,
     delta: float,
     aim: Aim,
-    pld: ComposedLoss,
-    upper: float,
-    removed: tuple[float, float],
+    plds: list[ComposedLoss],
+    uppers: list[float],
+    removed: list[tuple[float, float]],
     shared: bool,
-) -> float:
-    """Upper ε of addition, in as much detail as it takes to see that removal decides."""
-    tail = plan.tail_for(float(counts.sum()), delta)
-    lower, high = removed
+) -> list[float]:
+    """Upper ε of addition for rows with equally many steps, in as much detail as it takes to see that removal decides.
+
+    Args:
+        uppers: what no ε of addition exceeds.
+        removed: lower and upper ε of removal.
+    """
+    tail = plan.tail_for(float(rows[0].sum()), delta)
+    uppers = [min(upper, epsilon_above(pld, delta)) for upper, pld in zip(uppers, plds, strict=True)]
+
+    def wide(i: int) -> bool:
+        lower, high = removed[i]
+        return uppers[i] - lower > max(high - lower, 0.7 * plan.promised(lower))
+
+    def again(i: int) -> Aim:
+        lower, high = removed[i]
+        interval = aim.interval if blurred(plds[i], uppers[i], delta) else plan.finer(aim.interval, lower, uppers[i])
+        return plan.aim_at_epsilon(mechanisms, rows[i], ADD, min(uppers[i], high), delta, interval)
+
     for attempt in range(ATTEMPTS):
-        upper = min(upper, epsilon_above(pld, delta))
-        if upper - lower <= max(high - lower, 0.7 * plan.promised(lower)):
+        open_ = [i for i in range(len(rows)) if wide(i)]
+        if not open_:
             break
-        if shared and attempt == 0:  # the aim was other rows'
-            aim = plan.aim_for_rows(mechanisms, counts[None], ADD, delta)
-        else:
-            interval = aim.interval if blurred(pld, upper, delta) else plan.finer(aim.interval, lower, upper)
-            aim = plan.aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, interval)
-        (pld,) = added_rows(mechanisms, counts[None], aim, tail)
-    return upper
+        last = aim
+        others = shared and attempt == 0  # the aim was other rows' as well
+        aim = plan.aim_for_rows(mechanisms, rows[open_], ADD, delta) if others else _common([again(i) for i in open_])
+        if aim == last and not others:
+            break  # it would show the same
+        if aim == last:
+            continue
+        for i, pld in zip(open_, added_rows(mechanisms, rows[open_], aim, tail), strict=True):
+            plds[i], uppers[i] = pld, min(uppers[i], epsilon_above(pld, delta))
+    return uppers
 
 
 def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple[float, float]:
@@ -496,8 +447,19 @@ def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Ar
     delta = math.exp(min(max(plan.rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
     tail = plan.tail_for(float(counts.sum()), delta)
     aim = plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
+    if plan.too_wide(mechanisms, counts, REMOVE, tail, aim):
+        return np.zeros(epsilon.shape), np.ones(epsilon.shape)
     only = float(epsilon[0]) if epsilon.size == 1 else None
     ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail, only)
+    below_delta, above_delta = delta_at(below, epsilon, -1.0), delta_at(above, epsilon, 1.0)
+    # Adding shows the same; at ε = 0 always, the total variation.
+    if only == 0.0 or all(pair_of(mechanism).symmetric for mechanism in mechanisms):
+        return below_delta, above_delta
+    least = aim.interval / FINER_ADDED
     aim = plan.aim_at_epsilon(mechanisms, counts, ADD, near, delta)
+    if aim.interval < least:  # what adding shows may end below `near`, and asks for too fine a grid
+        aim = plan.aim_at_epsilon(mechanisms, counts, ADD, near, delta, least)
+    if plan.too_wide(mechanisms, counts, ADD, tail, aim):
+        return below_delta, np.ones(epsilon.shape)
     (added,) = added_rows(mechanisms, counts[None], aim, tail, only)
-    return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))
+    return below_delta, np.maximum(above_delta, delta_at(added, epsilon, 1.0))

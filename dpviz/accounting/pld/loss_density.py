@@ -20,7 +20,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.privacy_loss import discretise
 from dpviz.mechanisms import SampledGaussian
-from dpviz.mechanisms.log_moments import log_sums
+from dpviz.mechanisms.log_excess import log_sums
 from dpviz.mechanisms.pair import UNIT
 
 DIRECTIONS = ("remove", "add")

@@ -1,6 +1,6 @@
-"""Where to look: discretisation interval, tails and tilts for a composition, from rough Chernoff estimates.
+"""Numerical parameters of a composition (discretisation interval, tails, tilts), from rough Chernoff estimates.
 
-Nothing here is part of a proof: the bounds of `tight` hold for any plan, a poor plan only makes them wide.
+Nothing here is part of a proof: `bounds` hold for any plan, a poor plan only makes them wide.
 """
 
 import math
@@ -13,16 +13,19 @@ from scipy.special import ndtri
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import log_weight
+from dpviz.accounting.pld.loss_transform import LARGEST_SIZE as LONGEST_TRANSFORM
 from dpviz.accounting.pld.loss_transform import LEAST_ATOM
+from dpviz.accounting.pld.loud_modes import LONGEST_LOSS
 from dpviz.accounting.pld.privacy_loss import pair_of
 from dpviz.mechanisms import Mechanism, one_row_of
-from dpviz.mechanisms.log_moments import log_sums
+from dpviz.mechanisms.log_excess import log_sums
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take
 LEAST_WIDTH = 1e-6  # nobody needs an ε that is known better than this
 COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
-ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
+# Tilts that are tried; the least ones where ε is in the thousands.
+ORDERS = 2.0 ** np.concatenate([np.arange(-30.0, -10.0), np.arange(-10.0, 30.0, 1 / 3)])
 FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
 FEW_SIZE = 2**12  # of a step's own window, where few modes are left of many steps
 LEAST_NOISE_FOR_FEW = 1.2
@@ -30,6 +33,7 @@ LARGEST_INTERVAL = 64.0
 MOST_MOMENTS = 40  # mechanisms of which moments are estimated
 LOG_SPILL = 28.0  # −ln of the tilted probability that may lie outside the window, where Chernoff's bound is near δ
 MOST_SPILL = 60.0
+DEVIATIONS = 14.0  # of a composed loss in its window, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,14 @@ def gaussian_mean(epsilon: float, away: float) -> float:
 
 
 def rough_log_delta(mechanisms: Sequence[Mechanism], counts: Array, epsilon: float) -> tuple[float, float]:
-    """Chernoff's estimate of ln δ at ε after removal, and of −d ln δ/dε there."""
+    """Chernoff's estimate of ln δ at ε after removal, and of −d ln δ/dε there.
+
+    Where δ is near 1 the best tilt is near 0, and tells nothing of the slope: ε itself is then the scale.
+    """
     moments = _composed_moments(mechanisms, counts, 20.0, 0)
     bound = moments - ORDERS * epsilon + log_weight(ORDERS)
     best = int(np.argmin(bound))
-    return float(bound[best]), float(ORDERS[best])
+    return float(bound[best]), max(float(ORDERS[best]), 0.5 / (1.0 + epsilon))
 
 
 def rough_log_deltas(mechanisms: Sequence[Mechanism], steps: Array, epsilon: Array) -> Array:
@@ -194,6 +201,30 @@ def aim_at_epsilon(
     # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
     excess = float(moments[best] - ORDERS[best] * near + log_weight(ORDERS[best])) - math.log(delta)
     return Aim(interval, min(float(ORDERS[best]), 0.5 / interval), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
+
+
+def too_wide(mechanisms: Sequence[Mechanism], counts: Array, direction: int, tail: float, aim: Aim) -> bool:
+    """Whether the composed loss exceeds the longest transform, so that a grid, which takes its time, shows nothing.
+
+    Of a step whose own grid is short few modes are left, which hold any width.
+    """
+    spans, variance = [], 0.0
+    for mechanism, count in zip(mechanisms, counts.tolist(), strict=True):
+        low, high, each = _spread(mechanism, direction, math.ceil(tail), aim.tilt)
+        spans.append(high - low)
+        variance += count * each
+    window = DEVIATIONS * math.sqrt(variance)
+    return max(spans) > LONGEST_LOSS * aim.interval and window > LONGEST_TRANSFORM * aim.interval
+
+
+@remembered
+def _spread(mechanism: Mechanism, direction: int, tail: float, tilt: float) -> tuple[float, float, float]:
+    """Least and largest loss of one step, and their tilted variance; estimates."""
+    loss, weight = pair_of(mechanism).rough(tail)
+    weight = weight + ((1.0 + tilt) * loss if direction == 0 else -tilt * loss)
+    share = np.exp(weight - weight.max())
+    share /= share.sum()
+    return float(loss.min()), float(loss.max()), float(share @ (loss - share @ loss) ** 2)
 
 
 def finer(interval: float, lower: float, upper: float) -> float:

@@ -16,10 +16,15 @@ enough to place polygons with corners at k_i = exp(ℓ_i), ℓ_i = anchor + i·i
 
 Both differ from H by O(interval²): the first adds interval²/6 to the variance of the loss, the second takes
 interval²/12.
+
+Where P is more than exp(MOST_POLYGON) times Q, no double holds both, and removal needs P alone: there a loss is moved
+to the next grid point up, or down, which makes any δ(ε) = E_P[(1 − exp(ε − L))₊] of composed steps larger, or smaller.
+The output tells on which side of that loss it lies, so each side may be bounded by itself. Addition needs Q alone where
+Q is so much larger.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +34,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.pair import DominatingPair
 
 PASSES = 40  # over all corners at once, before they are taken one by one
+MOST_POLYGON = 500.0  # loss up to which there are polygons: exp of it times the tails that count is still a double
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +130,8 @@ def discretise(
     """
     pair = pair_of(mechanism)
     first_output, last_output = pair.reach(tail)
-    low, high = float(pair.loss(max(first_output, least))), float(pair.loss(min(last_output, most)))
+    lowest, highest = float(pair.loss(max(first_output, least))), float(pair.loss(min(last_output, most)))
+    low, high = max(lowest, -MOST_POLYGON), min(highest, MOST_POLYGON)
     first_index = 0
     if grid is None:
         anchor, first, atom = _anchor(pair, interval, low)
@@ -142,31 +149,100 @@ def discretise(
     mass, gain, mass_error, gain_error = pair.cells(z)
     excess, ratio = np.expm1(node), np.exp(node)
     width = ratio[:-1] * math.expm1(interval)  # not differences of `excess`: those are all −1 far below 0
-    above, heavier = _chords(pair, node, excess, width, mass, gain, least, most)
+    above, heavier = _chords(excess, width, mass, gain)
+    beyond_right = pair.above(float(z[-1]))[0] if most == math.inf else 0.0
+    if highest <= node[-1]:
+        # Removal's last mass would be tiny without it, and tails are cut where they are: bounds would be wider by far.
+        above[-1] += beyond_right
+        beyond_right = 0.0
     below = lower_corners(excess[1:], width[1:], atom, mass[1:], gain[1:])
     error, shift = _rounding(excess, width, heavier, mass, mass_error, gain_error)
     shift = shift * -math.expm1(-interval)
     origin = anchor if grid is None else grid
-    masses, minus_infinity, plus_infinity = above
+    right = _beyond(pair, z[-1:], node[-1] + _middles(highest - node[-1], interval), (least, most), removing=True)
+    left = _beyond(pair, z[:1], node[0] - _middles(node[0] - lowest, interval), (least, most), removing=False)
 
-    def pld(mass: Array, first: int, infinite: float, removing: bool) -> LossDistribution:
+    def pld(masses: Array, first: int, removing: bool, up: bool) -> LossDistribution:
         """Q masses at the corners from `first` on, as the distribution of ln(P/Q) under P or of ln(Q/P) under Q."""
-        here = [mass, error[first:], shift[first:]]
+        here = [masses, error[first:], shift[first:]]
         if first:  # the lower masses carry the corners' corrections as well
             here[1:] = [3.0 * here[1], 3.0 * here[2]]
         if removing:
             mass, rounding, moved = (part * ratio[first:] for part in here)
             moved = moved * math.exp(interval)
-            return LossDistribution(origin, interval, first - 1 + first_index, mass, rounding, moved, infinite)
+            if up and least == -math.inf:
+                mass[0] += pair.below(float(z[0]))[1]
+            return right.joined(origin, interval, first - 1 + first_index, mass, rounding, moved, up)
         mass, rounding, moved = (part[::-1].copy() for part in here)
-        return LossDistribution(-origin, interval, -cells - first_index, mass, rounding, moved, infinite)
+        if up:
+            mass[0] += beyond_right
+        side = (
+            left if up or not atom else replace(left, mass=left.mass[:0], error=left.error[:0])
+        )  # else it is in the atom
+        return side.joined(-origin, interval, -cells - first_index, mass, rounding, moved, up)
 
     return Brackets(
-        remove_above=pld(masses, 0, plus_infinity, True),
-        remove_below=pld(below, 1, 0.0, True),
-        add_above=pld(masses, 0, minus_infinity, False),
-        add_below=pld(below, 1, 0.0, False),
+        remove_above=pld(above, 0, removing=True, up=True),
+        remove_below=pld(below, 1, removing=True, up=False),
+        add_above=pld(above, 0, removing=False, up=True),
+        add_below=pld(below, 1, removing=False, up=False),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Beyond:
+    """What lies beyond the polygons on one side, under the measure that is the larger there.
+
+    Attributes:
+        mass, error: of the cells around the grid points beyond the last one (n,), outwards; the first starts there.
+        infinite: probability of what lies beyond the cells.
+    """
+
+    mass: Array
+    error: Array
+    infinite: float
+
+    def joined(
+        self, anchor: float, interval: float, start: int, mass: Array, rounding: Array, shift: Array, up: bool
+    ) -> LossDistribution:
+        """The polygon's masses and these: each cell's moved up by a grid point, or down by one.
+
+        Cells end between grid points, so that an output's rounding takes no loss across one.
+        """
+        if self.mass.size:
+            place = mass.size + (0 if up else -2)
+            here = slice(place, place + self.mass.size)
+            more = (0, max(here.stop - mass.size, 0))
+            mass, rounding, shift = (np.pad(part, more) for part in (mass, rounding, shift))
+            mass[here] += self.mass
+            rounding[here] += self.error
+        return LossDistribution(anchor, interval, start, mass, rounding, shift, self.infinite if up else 0.0)
+
+
+def _middles(width: float, interval: float) -> Array:
+    """Distances of the middles between grid points from the first one, up to the first beyond `width`."""
+    return (
+        np.asarray(interval * np.arange(0.5, width / interval + 1.0), dtype=np.float64) if width > 0.0 else np.zeros(0)
+    )
+
+
+def _beyond(
+    pair: DominatingPair, last: Array, losses: Array, outputs: tuple[float, float], *, removing: bool
+) -> _Beyond:
+    """P's probabilities on the right of the polygons where `removing`, Q's on the left where not.
+
+    Args:
+        last: the output at which the polygons end, (1,).
+        losses: where the cells end, outwards.
+        outputs: the least and the largest that count.
+    """
+    z = np.append(last, np.clip(pair.output(losses), *outputs)) if losses.size else last
+    mass, gain, mass_error, gain_error = pair.cells(z if removing else z[::-1])
+    if removing:
+        infinite = pair.above(float(z[-1]))[1] if outputs[1] == math.inf else 0.0
+        return _Beyond(mass + gain, mass_error + gain_error, infinite)
+    infinite = pair.below(float(z[-1]))[0] if outputs[0] == -math.inf else 0.0
+    return _Beyond(mass[::-1], mass_error[::-1], infinite)
 
 
 def _rounding(
@@ -191,23 +267,15 @@ def _rounding(
     return total, shift
 
 
-def _chords(
-    pair: DominatingPair, node: Array, excess: Array, width: Array, mass: Array, gain: Array, least: float, most: float
-) -> tuple[tuple[Array, float, float], Bools]:
-    """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞; where a cell's mass went to its right."""
+def _chords(excess: Array, width: Array, mass: Array, gain: Array) -> tuple[Array, Bools]:
+    """Q masses of the chord polygon at all nodes, and where a cell's mass went to its right end."""
     cell_mass = np.concatenate([mass[:1], mass[1::2] + mass[2::2]])
     cell_gain = np.concatenate([gain[:1], gain[1::2] + gain[2::2]])
     right = np.clip((cell_gain - excess[:-1] * cell_mass) / width, 0.0, cell_mass)
-    total = np.zeros(node.size)
+    total: Array = np.zeros(excess.size)
     total[:-1] += cell_mass - right
     total[1:] += right
-    z_low, z_high = pair.output(node[[0, -1]]).tolist()
-    low_q, low_p = pair.below(z_low) if least == -math.inf else (0.0, 0.0)
-    high_q, high_p = pair.above(z_high) if most == math.inf else (0.0, 0.0)
-    total[0] += low_p * math.exp(-node[0])
-    total[-1] += high_q
-    # Nothing is taken off the infinite atoms for what stayed on the grid: they are negligible by choice of `tail`.
-    return (total, low_q, high_p), right > 0.5 * cell_mass
+    return total, right > 0.5 * cell_mass
 
 
 def lower_corners(excess: Array, width: Array, atom: float, mass: Array, gain: Array) -> Array:

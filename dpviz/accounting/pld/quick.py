@@ -7,7 +7,7 @@
 
 `tight_epsilon` and `best_accuracy` look again, on grids of their own, until they pinch the truth: some 0.1 s. Here the
 loss of a step is put on one grid, and ε at δ and δ(0) are read off the same composed distribution: bounds whatever the
-grid (`tight`), in a few milliseconds. What is composed from below tells whether they are near enough; where they are
+grid (`bounds`), in a few milliseconds. What is composed from below tells whether they are near enough; where they are
 not (rarely sampled steps with little noise, mostly), the slow ones are asked, up to ε = 50. (1 + δ(0))/2 needs one
 direction: at ε = 0 both are the total variation.
 """
@@ -26,7 +26,6 @@ from dpviz.accounting.attack.best_accuracy import ROUNDING, best_accuracy
 from dpviz.accounting.pld import grid as grids
 from dpviz.accounting.pld import two_grids
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
-from dpviz.accounting.pld.composed_loss import blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.plan import (
     AIM,
     Aim,
@@ -37,6 +36,8 @@ from dpviz.accounting.pld.plan import (
     tail_for,
     wanted,
 )
+from dpviz.accounting.pld.read_off import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.pld.single_step import LEAST_DELTA
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
 
@@ -167,7 +168,7 @@ def quick_delta(mechanism: Mechanism, steps: int, epsilon: float, least: float =
     if grids.without_grid(mechanism, steps):
         return grids.delta_of_row([mechanism], counts, epsilon)[1]
     log_delta, _ = rough_log_delta([mechanism], counts, epsilon)
-    if log_delta <= math.log(max(least, grids.LEAST_DELTA)) and not Renyi().supports(mechanism):  # no bound: this is
+    if log_delta <= math.log(max(least, LEAST_DELTA)) and not Renyi().supports(mechanism):  # no bound: this is
         most = float(Renyi().delta_of(mechanism, steps=steps, epsilon=epsilon))
         if most <= least:
             return most

@@ -13,9 +13,9 @@ from dpviz.accounting.accountant import Composition
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import Card, words
 from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.renyi.best_epsilon import capped_bound, capped_delta
 from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.accounting.renyi.search import capped_bound, capped_delta, spent
 from dpviz.mechanisms import Event
 
 # Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
@@ -64,7 +64,7 @@ class Renyi(Converted):
     """Exact Rényi divergences, converted at the best order (Mironov, Talwar, Zhang 2019, §3.3).
 
     With the default orders the best one of FINE_ORDERS decides, and ε is 0 where δ is at least the total variation
-    distance (`renyi_search`). Orders that the caller names are taken as they are.
+    distance (`search`). Orders that the caller names are taken as they are.
     """
 
     name: ClassVar[Literal["renyi"]] = "renyi"
@@ -85,12 +85,12 @@ class Renyi(Converted):
     def _epsilon(self, rows: Composition, delta: Array) -> Bound:
         if not (self.searches(rows.count.shape[1]) and delta.size):
             return super()._epsilon(rows, delta)
-        return capped_bound(spent(rows), delta, self.conversion)
+        return capped_bound(rows, delta, self.conversion)
 
     def _delta(self, rows: Composition, epsilon: Array) -> Array:
         if not (self.default_orders and not self.nodes and epsilon.size):
             return super()._delta(rows, epsilon)
-        return capped_delta(spent(rows), epsilon, self.conversion)
+        return capped_delta(rows, epsilon, self.conversion)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From composed Rényi divergences to (ε, δ), minimised over orders.
+"""Conversion of composed Rényi divergences to (ε, δ), minimised over orders.
 
 classic:   ε(α) = R + ln(1/δ)/(α − 1)                            (Mironov 2017, Prop. 3; Abadi et al. 2016, Thm 2)
 improved:  ε(α) = R + ln((α − 1)/α) − (ln δ + ln α)/(α − 1)      (Balle et al. 2020, Theorem 21; Canonne, Kamath,

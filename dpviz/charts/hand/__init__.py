@@ -1,4 +1,4 @@
-"""What the browser needs to draw a chart and to move it under the finger: scripts, their look, figures packed for them.
+"""Scripts and style sheet with which a browser draws a chart and moves it under the finger.
 
 The app serves these files; a page that was handed out holds them.
 """

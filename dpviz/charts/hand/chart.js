@@ -8,7 +8,7 @@ import { unpacked } from "./columns.js";
 import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
-import { Frames } from "./frames.js";
+import { Frames, fromServer } from "./frames.js";
 import { Late } from "./late.js";
 import { link } from "./link.js";
 import { Movement } from "./movement.js";
@@ -20,7 +20,7 @@ const PAPER = 680; // pixels of a printed page's width
 const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
 class MountedChart {
-  constructor(parent, { given }) {
+  constructor(parent) {
     this.root = made("div", "dpviz-stage", parent);
     this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "figure"); // with buttons in it
@@ -42,7 +42,7 @@ class MountedChart {
       this.plot.dataset.kept = kept; // for who looks on
       this.movement.follow();
     };
-    this.frames = new Frames(arrived, given);
+    this.frames = new Frames(arrived);
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
     const waiting = (late) => {
       this.plot.toggleAttribute("data-late", late); // for who looks on
@@ -58,7 +58,7 @@ class MountedChart {
   adopt({ data, setStateValue, setTriggerValue }) {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
     this.plot.setAttribute("aria-label", data.alt);
-    this.frames.offer(data.at, data.frames);
+    this.frames.offer(data.ask ?? fromServer(data.at), data.frames);
     const source = JSON.stringify([data.figure, data.columns]);
     if (source !== this.source) this.whole = unpacked(data.figure, data.columns);
     this.source = source;
@@ -160,7 +160,7 @@ class MountedChart {
     const figure = this.wanted;
     if (!this.hand || this.stale || this.plot.matches(":hover") || !this.follows()) return false;
     if (!this.hand.answer({ ...this.data.words, figure })) return false;
-    this.chips.show(figure);
+    this.chips.show(figure, !this.movement.last && !this.data.late);
     this.stands(figure);
     return true;
   }
@@ -195,7 +195,7 @@ class MountedChart {
   dress(figure) {
     // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
     for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
-    this.chips.show(figure);
+    this.chips.show(figure, !this.movement.last && !this.data.late);
     this.plot.classList.toggle("narrow", isNarrow(this.plot));
     this.plot.classList.toggle("tall", figure.layout.height > 0.6 * window.innerHeight);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
@@ -261,7 +261,8 @@ class MountedChart {
     if (!this.hand) return false;
     const figure = this.fitting(frame.figure);
     const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
-    this.chips.show(figure);
+    this.chips.show(figure, !this.movement.last && !this.data.late);
+    window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));
     return shown;
   }
 

@@ -201,7 +201,7 @@ export class Hand {
       there.dots.forEach((dot, i) => dot.setAttribute("transform", `translate(${across(trace.x[i])},${down(trace.y[i])})`));
       return;
     }
-    const d = pathOf(trace.x, trace.y, across, down, Boolean(trace.fill));
+    const d = pathOf(trace, across, down);
     there.lines.forEach((line, i) => line.setAttribute("d", i || !d ? "M0,0" : d));
     for (const fill of there.fills) fill.setAttribute("d", d || "M0,0");
   }
@@ -215,7 +215,7 @@ export class Hand {
       const look = ({ line }) => ({ fill: "none", stroke: line?.color ?? "gray", "stroke-width": 1.25, opacity: 0.35 });
       this.ghosts = this.before.map((trace) => svg("path", look(trace), frame));
     } else if (this.ghosted === this.axes) return;
-    this.before.forEach(({ x, y }, i) => this.ghosts[i].setAttribute("d", pathOf(x, y, across, down, false)));
+    this.before.forEach((trace, i) => this.ghosts[i].setAttribute("d", pathOf(trace, across, down)));
     this.ghosted = this.from ? null : this.axes;
   }
 
@@ -237,7 +237,9 @@ export class Hand {
   }
 }
 
-function pathOf(xs, ys, across, down, closed) {
+// A trace as an SVG path. Stairs keep a value until the next x, as Plotly draws them.
+export function pathOf({ x: xs, y: ys, fill, line }, across, down) {
+  const stairs = line?.shape === "hv";
   let d = "";
   let pen = false;
   for (let i = 0; i < xs.length; i++) {
@@ -248,8 +250,8 @@ function pathOf(xs, ys, across, down, closed) {
       continue;
     }
     const [u, v] = [x, y].map((p) => Math.min(Math.max(p, -FAR), FAR).toFixed(2));
-    d += `${pen ? "L" : "M"}${u},${v}`;
+    d += pen && stairs ? `H${u}V${v}` : `${pen ? "L" : "M"}${u},${v}`;
     pen = true;
   }
-  return closed && d ? `${d}Z` : d;
+  return fill && d ? `${d}Z` : d;
 }

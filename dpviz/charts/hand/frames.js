@@ -1,30 +1,64 @@
-// What a chart would be at other values of a field: fetched while a hand is at its control.
+// What a chart would be at other values of a field: asked for while a hand is at its control.
+//
+// Who is asked is one function, `ask({ token, field, texts }, signal)`. It yields frames by their texts, as they come, in
+// about this order: null where the field does not allow a value, { why } where there is none yet. The app's server
+// (`fromServer`), a table in the page (`fromTable`) or a worker can stand behind it.
 
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
 
-// Frames that a request asks for. It is answered with those that are there, or as soon as one is: then the next says
-// where the hand is now.
-const MOST = { rests: 24, moves: 8 };
-const NEAR = { rests: 8, moves: 2 }; // stops on either side that come first; then every fourth, every second, all
-const AHEAD = 8; // stops before a moving hand that come first
-const HALT = 150; // ms after which a hand that moved stands still
+const DRAWN = 2.5; // stops off at which the one counts where a hand rests: what stands there is drawn
+const LEAD = 1; // stops that a moving hand goes on until frames come
+const BEHIND = 4; // times as far off as one before a moving hand counts one behind it
+const STRAYED = 2; // stops from where a hand was when they were asked for: then they come in another order
+const NEAR = 8; // stops off, beyond which the order does not matter
 const RETRY = 1000; // ms
-const LOST = 30_000; // ms after which a request is made again: the link is another
+const LOST = 30_000; // ms without an answer after which they are asked for again: the link is another
+
+// The token of a field is not known any more: the page has moved on.
+class Gone extends Error {}
+
+// The app's server, which sends them line by line as they are made. A later request of the page ends an earlier one.
+export const fromServer = (address) =>
+  async function* ({ token, field, texts }, signal) {
+    const query = new URLSearchParams({ field, at: texts.join(",") });
+    const reply = await fetch(`${location.origin}${address}/frames/${token}?${query}`, { signal });
+    if (reply.status === 205) throw new Gone();
+    if (reply.status !== 200) throw new Error(`frames: ${reply.status}`);
+    const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+    const columns = {}; // each comes once
+    for (let rest = "", told = await reader.read(); !told.done; told = await reader.read()) {
+      const lines = (rest + told.value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        const { frames, columns: more } = JSON.parse(line);
+        Object.assign(columns, more);
+        yield Object.fromEntries(
+          Object.entries(frames).map(([text, frame]) => [text, frame?.figure ? { ...frame, figure: unpacked(frame.figure, columns) } : frame]),
+        );
+      }
+    }
+  };
+
+// A table in the page: field → text → frame.
+export const fromTable = (table) =>
+  async function* ({ field, texts }) {
+    yield Object.fromEntries(texts.map((text) => [text, table[field][text] ?? null]));
+  };
 
 export class Frames {
-  // `given`: field → text → frame, of a page without a server, where a field is its own token.
-  constructor(arrived, given = {}) {
+  // `arrived` is told how many of a field are there.
+  constructor(arrived) {
     this.arrived = arrived;
     this.tokens = {};
-    this.gone = new Set(); // tokens that the server does not know any more, until its next answer
-    this.kept = new Map(Object.entries(given).map(([field, frames]) => [field, new Map(Object.entries(frames))])); // token → text → frame
-    this.under = new Map(); // requests on their way → what ends them
-    this.took = 0; // ms from a request to its answer
+    this.gone = new Set(); // tokens that are not known any more, until the next answer
+    this.kept = new Map(); // token → text → frame
+    this.under = null; // the latest request that is on its way
+    this.end = new AbortController(); // of all that are
   }
 
-  offer(address, tokens) {
-    this.address = address;
+  offer(ask, tokens) {
+    this.ask = ask;
     this.tokens = tokens;
     this.gone.clear();
     const used = new Set(Object.values(tokens));
@@ -45,21 +79,11 @@ export class Frames {
     return frames.map(({ figure }) => axesOf(fitting(figure).layout)).filter(Boolean);
   }
 
-  // A hand is at a control, or moves it: in the end all its frames are fetched.
-  near({ field, at, stops, between, phase }) {
-    const pace = phase === "near" ? "rests" : "moves";
-    const [now, before] = [performance.now(), this.wish?.field === field ? this.wish : null];
-    if (!before) this.turnTo(field);
-    const since = before ? now - before.now : HALT;
-    // Stops a millisecond.
-    const speed = since >= HALT ? 0 : before.at === at ? before.speed : ((at - before.at) / Math.max(since, 1) + before.speed) / 2;
-    this.wish = { field, at, stops, between, pace, speed, now: before?.at === at && since < HALT ? before.now : now };
+  // A hand is at a control, or moves it: in the end all its frames are asked for.
+  near({ field, at, stops, between }) {
+    const before = this.wish?.field === field ? this.wish : { at, way: 0 };
+    this.wish = { field, at, stops, between, way: Math.sign(at - before.at) || before.way };
     this.go();
-  }
-
-  // Another control: what is on its way for others is of no interest.
-  turnTo(field) {
-    for (const [request, end] of this.under) if (request.token !== this.tokens[field]) end.abort();
   }
 
   // Nothing moves, and the page is there: what the hand may want next.
@@ -70,44 +94,51 @@ export class Frames {
 
   // The hand let go: what the server computes now is the page.
   rest() {
-    if (this.wish) this.wish.pace = "rests";
+    if (this.wish) this.wish.way = 0;
     this.paused = true;
+    this.stopAsking();
   }
 
   // The hand left that control.
   away(field) {
-    if (this.wish?.field === field) this.wish = null;
+    if (this.wish?.field !== field) return;
+    this.wish = null;
+    this.stopAsking();
   }
 
-  // Keeps a request on its way.
+  // Asks for what is missing, unless it comes soon.
   fill() {
-    const request = this.next();
-    if (request) this.fetch(request);
-  }
-
-  // The next request; null where nothing is to be asked for now.
-  next() {
-    if (this.paused || !this.wish || this.address === null || this.waits) return null;
-    const { field, pace, speed } = this.wish;
+    if (this.paused || !this.wish || this.waits) return;
+    const { field, at, way } = this.wish;
     const token = this.tokens[field];
-    if (!token || this.gone.has(token) || [...this.under.keys()].some((request) => request.token === token)) return null;
-    const lead = pace === "moves" ? speed * this.took : 0; // where the hand is when they come
-    const texts = order({ ...this.wish, lead }).filter((text) => !this.kept.get(token)?.has(text));
-    return texts.length ? { token, field, texts: texts.slice(0, MOST[pace]) } : null;
+    if (!token || this.gone.has(token)) return;
+    const missing = order(this.wish).filter(({ text }) => !this.kept.get(token)?.has(text));
+    if (!missing.length || (this.under?.token === token && this.soon(missing[0]))) return;
+    this.get({ token, field, at, way, texts: missing.map(({ text }) => text), begun: performance.now() });
   }
 
-  async fetch(request) {
-    const begun = performance.now();
-    const end = new AbortController();
-    this.under.set(request, end);
+  // Whether what is on its way brings the first one that is missing before a new request could.
+  soon({ far }) {
+    const { under, wish } = this;
+    if (!under.answered) return performance.now() - under.begun < LOST;
+    return far > NEAR || (under.way === wish.way && Math.abs(wish.at - under.at) < STRAYED);
+  }
+
+  async get(request) {
+    this.under = request;
+    const { signal } = this.end;
     try {
-      this.keep(request, await this.reply(request, AbortSignal.any([end.signal, AbortSignal.timeout(LOST)])));
-      this.took = (this.took + performance.now() - begun) / (this.took ? 2 : 1);
-    } catch {
-      if (!end.signal.aborted) this.waits ??= setTimeout(() => this.again(), RETRY); // the server is gone or busy
-    } finally {
-      this.under.delete(request);
+      for await (const frames of this.ask(request, signal)) {
+        request.answered = true;
+        this.keep(request, frames);
+      }
+      if (!request.answered) throw new Error("no frames");
+    } catch (error) {
+      if (error instanceof Gone) this.gone.add(request.token);
+      else if (!signal.aborted) this.waits ??= setTimeout(() => this.again(), RETRY); // the server is gone or busy
     }
+    if (this.under !== request) return;
+    this.under = null;
     this.fill();
   }
 
@@ -116,37 +147,29 @@ export class Frames {
     this.fill();
   }
 
-  async reply({ token, field, texts }, signal) {
-    const query = new URLSearchParams({ field, at: texts.join(",") });
-    const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, { signal });
-    if (reply.status === 205) this.gone.add(token);
-    if (reply.status !== 200) throw new Error(`frames: ${reply.status}`);
-    return reply.json();
-  }
-
-  keep({ token }, { frames, columns }) {
+  keep({ token }, frames) {
     if (!this.kept.has(token)) this.kept.set(token, new Map());
     const kept = this.kept.get(token);
-    for (const [text, frame] of Object.entries(frames)) {
-      kept.set(text, frame?.figure ? { ...frame, figure: unpacked(frame.figure, columns) } : frame);
-    }
+    for (const [text, frame] of Object.entries(frames)) kept.set(text, frame);
     this.arrived(kept.size);
+  }
+
+  stopAsking() {
+    this.end.abort();
+    this.end = new AbortController();
+    this.under = null;
   }
 
   stop() {
     this.wish = null;
-    for (const end of this.under.values()) end.abort();
+    this.stopAsking();
   }
 }
 
-// In which order frames are to come: those around the hand and before it first, then a coarse net over all, ever finer.
-// While it moves only the first ones: others would take the processor from them, and from the drawing.
-function order({ at, stops, between, pace, lead = 0 }) {
-  const ahead = Math.round(Math.min(Math.max(lead, -AHEAD), AHEAD));
-  const [from, to] = [Math.min(ahead, 0) - NEAR[pace], Math.max(ahead, 0) + NEAR[pace]];
-  const turn = (k) => (k - at >= from && k - at <= to ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
-  const off = (k) => (pace === "rests" && k === at ? NEAR.moves : Math.abs(k - at - ahead)); // what stands there is drawn
-  const places = stops.map((text, k) => ({ text, turn: turn(k), off: off(k) })).filter(({ turn }) => !lead || turn === 0);
-  places.sort((a, b) => a.turn - b.turn || a.off - b.off);
-  return [...between, ...places.map(({ text }) => text)];
+// In which order frames are to come: those between two stops, then the nearest first, sooner before a hand than behind it.
+function order({ at, stops, between, way }) {
+  const hand = at + way * LEAD;
+  const off = (k) => (k === at && !way ? DRAWN : Math.abs(k - hand) * (way * (k - hand) < 0 ? BEHIND : 1));
+  const places = stops.map((text, k) => ({ text, far: off(k) })).sort((a, b) => a.far - b.far);
+  return [...between.map((text) => ({ text, far: 0 })), ...places];
 }

@@ -46,15 +46,22 @@ export class Names {
 }
 
 // The names below the plot of a narrow chart; a figure of a wide chart has none. A tap hides a
-// curve and brings it back, as a click on a name does.
+// curve and brings it back, as a click on a name does. A figure that is not the whole answer yet lacks the names of slow
+// curves: their room stays, or all that stands below would move under the finger.
 export class Chips {
   constructor(plot, names) {
     Object.assign(this, { plot, names });
     this.list = made("ul", "dpviz-chips", plot.parentElement);
   }
 
-  show({ layout }) {
-    const ends = layout.meta?.chips ?? [];
+  show({ layout }, whole) {
+    this.fill(layout.meta?.chips ?? []);
+    if (!whole) return;
+    this.list.style.minHeight = "";
+    this.list.style.minHeight = `${this.list.offsetHeight}px`;
+  }
+
+  fill(ends) {
     const content = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
     if (content === this.content) return;
     this.content = content;

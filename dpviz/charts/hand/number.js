@@ -10,9 +10,10 @@ class NumberControl {
   constructor(parent) {
     this.entry = new Entry((entry) => this.send(entry));
     this.root = made("div", "dpviz-number", parent);
-    // A key that moves the number, or Escape, sends its help away; it comes back with the focus.
+    // A key that moves the number, or Escape, sends its help away, and a press on the slider that of its focus; it comes
+    // back with the next focus.
     this.root.addEventListener("keydown", ({ key }) => this.root.toggleAttribute("data-busy", key !== "Tab"));
-    this.root.addEventListener("focusout", () => this.root.removeAttribute("data-busy"));
+    this.root.addEventListener("focusout", () => ["data-busy", "data-held"].forEach((name) => this.root.removeAttribute(name)));
   }
 
   // Whether the text was changed and not entered.
@@ -40,6 +41,7 @@ class NumberControl {
     if (help) made("span", "tip", head, { textContent: help, id: `${id}-help` });
     this.text = made("input", "", head, { type: "text", inputMode: "text", autocomplete: "off", spellcheck: false });
     this.slider = stops.length ? new Slider(this.root, { id, label, stops: new Stops(stops, whole) }, this.hears()) : null;
+    this.slider?.input.addEventListener("pointerdown", () => this.root.toggleAttribute("data-held", true));
     if (this.slider) this.text.setAttribute("aria-label", `${label}, exactly`);
     else this.text.id = id;
     if (help) for (const input of [this.text, this.slider?.input]) input?.setAttribute("aria-describedby", `${id}-help`);
@@ -69,6 +71,7 @@ class NumberControl {
 
   sayBelow({ wrong, note, ends, offers = [], why }) {
     this.note(wrong ? "" : note);
+    this.why = why;
     const focused = [...this.below.querySelectorAll(".offers button")].indexOf(document.activeElement);
     this.below.replaceChildren();
     if (wrong) {
@@ -87,6 +90,11 @@ class NumberControl {
     }
     line?.children[focused]?.focus();
     if (why && !wrong) made("div", "why", line ?? this.below, { textContent: why });
+  }
+
+  // What follows from values and stands below the slider: it moves with a hand, at this control or at another.
+  caption({ [this.data.field]: why }) {
+    if (why !== undefined && why !== this.why) this.sayBelow({ ...this.data, why });
   }
 
   // A note comes and goes while a hand moves: below all controls, where it moves none of them.
@@ -183,6 +191,7 @@ class NumberControl {
   come(signal) {
     const says = ({ detail }) => detail.field === this.data.field && this.show({ ...this.given, ...detail.says });
     window.addEventListener("dpviz-says", says, { signal });
+    window.addEventListener("dpviz-captions", ({ detail }) => this.caption(detail), { signal });
     window.addEventListener("dpviz-link", () => this.entry.again(this.data.seen), { signal });
   }
 

@@ -1,6 +1,7 @@
 // A page that was handed out: one chart, its controls, and all that they can show; there is no server.
 
 import { loadPacked, packed, unpacked } from "dpviz/columns.js";
+import { fromTable } from "dpviz/frames.js";
 import mountNumber from "dpviz/number.js";
 import { numberIn, readings } from "dpviz/readings.js";
 import { head } from "dpviz/over.js";
@@ -17,7 +18,7 @@ class Page {
       this.frames[field] = Object.fromEntries(built);
     }
     const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
-    this.chart = { key, config, at: null, frames: tokens, columns: {}, given: this.frames };
+    this.chart = { key, config, ask: fromTable(this.frames), frames: tokens, columns: {} };
     this.answers = NOW - 1e9;
     this.fields = fields;
     this.moved = null; // the field that does not stand where it was
@@ -60,9 +61,9 @@ class Page {
   enter(field, { text, exact }) {
     const named = field.stops.includes(text.trim().toLowerCase()) ? text.trim().toLowerCase() : "";
     const [number, problem] = exact || named ? [Number(text), ""] : this.typed(field, text);
-    const away = (stop) => (stop === named ? 0 : Math.abs(Number(stop) - number));
-    const stop = problem ? field.value : field.stops.reduce((best, next) => (away(next) < away(best) ? next : best));
-    const note = problem || (away(stop) ? `${text} is not in this page; this is the nearest that is.` : "");
+    const away = (stop) => Math.abs(Number(stop) - number);
+    const stop = problem ? field.value : named || field.stops.reduce((best, next) => (away(next) < away(best) ? next : best));
+    const note = problem || (!named && away(stop) ? `${text} is not in this page; this is the nearest that is.` : "");
     this.only(field.field);
     this.stand(field, stop, note);
     this.show(this.frames[field.field][stop]);

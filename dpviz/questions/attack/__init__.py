@@ -1,8 +1,10 @@
-"""What can an attacker do?"""
+"""The Attack page: guesses and beliefs under (ε, δ), the ROC curve, and the town with one large income."""
 
+from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC
+from dpviz.questions.attack.seen import SEEN
 from dpviz.questions.attack.success import SUCCESS
-from dpviz.questions.attack.town import RESIDENTS, SEEN, TOWN
+from dpviz.questions.attack.town import TOWN
 from dpviz.questions.page import page
 
 ATTACK = page("attack", SUCCESS, ROC, TOWN, SEEN, RESIDENTS)

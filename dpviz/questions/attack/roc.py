@@ -1,9 +1,9 @@
-"""Which attacks are possible? The true positive rate that a mechanism allows at each false positive rate."""
+"""The highest true positive rate of any attack at each false positive rate: which attacks are possible?"""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,11 +14,24 @@ from dpviz.accounting.attack.trade_off import POINTS as CURVE
 from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_epsilon, quick_profile
-from dpviz.charts import Line, LinePlot
-from dpviz.fields import flag
+from dpviz.charts import Axis, Line, LinePlot, look
+from dpviz.fields import flag, numbers
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import DELTA, STEPS, Answer, chart, guessing, kinds, make_question, slow_facts, style
-from dpviz.questions.methods import left_out
+from dpviz.questions import (
+    DELTA,
+    STEPS,
+    Answer,
+    Formula,
+    Metric,
+    Note,
+    Question,
+    Words,
+    guessing,
+    kinds,
+    slow_facts,
+)
+from dpviz.questions.attack.shared import ATTACKS
+from dpviz.questions.methods import left_out, without
 
 LOG_RATES = flag("arocl")
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
@@ -35,18 +48,20 @@ class RocFacts:
         success: accuracy at even odds under the whole privacy curve: Rényi's, or tight once it is there.
         rates: the plot's false positive rates.
         unsampled: σ of one step in which everybody takes part, where it is a Gaussian mechanism.
-        left: accountants that do not know this mechanism → why.
+        excluded: accountants that do not know this mechanism → why.
         bound: the privacy curve (ε, δ) behind the lowest one without the tight one; None where no ε is proven.
-        profiles: those behind the tight one; empty before it is there.
-        problem: why it cannot be had.
+        profiles: those behind the tight one; empty before it is there. `problem` says why it cannot be had.
     """
 
     epsilon: float
     name: str
     success: float
+    mechanism: Mechanism
+    steps: int
+    delta: float
     rates: Array
     unsampled: float | None
-    left: Mapping[str, str]
+    excluded: Mapping[str, str]
     bound: tuple[Array, Array] | None = None
     profiles: tuple[tuple[Array, Array], ...] = ()
     problem: str = ""
@@ -58,13 +73,14 @@ class RocFacts:
         return np.min(regions, axis=0) if regions else None
 
     @property
-    def source(self) -> tuple[str, str]:
-        """Where the privacy curve comes from, in many words and in one."""
-        return ("numerical (PLD) accountant", "numerical (PLD)") if self.profiles else ("Rényi divergences", "Rényi")
+    def source(self) -> str:
+        """Where the privacy curve comes from."""
+        return "numerical (PLD)" if self.profiles else "Rényi"
 
-    def alone(self, delta: float) -> float:
+    @property
+    def alone(self) -> float:
         """Right guesses that the pair allows."""
-        return float(dpviz.attack_success(self.epsilon, delta=delta))
+        return float(dpviz.attack_success(self.epsilon, delta=self.delta))
 
     def most(self, rate: float) -> float:
         """The true positive rate at a false positive rate, at most; NaN where nothing is proven."""
@@ -72,40 +88,72 @@ class RocFacts:
         return math.nan if best is None else float(best[0])
 
 
-def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
+def roc(
+    *,
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    log_rates: Annotated[bool, LOG_RATES],
+) -> Answer[RocFacts]:
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
-    x = rates(log_rates)
-    left = left_out((Renyi().family, Tight.name), mechanism)
-    run: dict[str, Any] = {"mechanism": mechanism, "steps": steps}
+    x, excluded = rates(log_rates), left_out((Renyi().family, Tight.name), mechanism)
     epsilon, name = math.inf, "Rényi"
-    if Renyi().family not in left:
-        epsilon = float(dpviz.epsilon(Renyi.name, delta=delta, **run))
-    elif Tight.name not in left:
+    if Renyi().family not in excluded:
+        epsilon = float(dpviz.epsilon(Renyi.name, mechanism=mechanism, steps=steps, delta=delta))
+    elif Tight.name not in excluded:
         epsilon, name = quick_epsilon([(mechanism, steps)], delta), Tight.name
-    curves: dict[str, Array] = {}
-    unsampled = _without_sampling(mechanism).as_gaussian
-    facts = RocFacts(epsilon, name, 1.0, x, unsampled, left)
+    facts = RocFacts(
+        epsilon=epsilon,
+        name=name,
+        success=1.0,
+        mechanism=mechanism,
+        steps=steps,
+        delta=delta,
+        rates=x,
+        unsampled=_without_sampling(mechanism).as_gaussian,
+        excluded=excluded,
+    )
+    lines = []
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
-        curves["pair"] = pair
-        facts = replace(facts, success=facts.alone(delta), bound=(np.array([epsilon]), np.array([delta])))
-    if math.isfinite(epsilon) and Renyi().family not in left:
+        lines.append(Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BLUE, kept=False))
+        facts = replace(facts, success=facts.alone, bound=(np.array([epsilon]), np.array([delta])))
+    if math.isfinite(epsilon) and Renyi().family not in excluded:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
-        failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, epsilon=at, **run)), 1.0)
+        failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, mechanism=mechanism, steps=steps, epsilon=at)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
-        curves[Renyi.name] = curve
+        lines.append(Line(Renyi.name, "Rényi, all ε", x, curve, look.SOLID, color=look.GREEN))
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=(at, failure))
-    if unsampled is not None:
-        curves["unsampled"] = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=unsampled))
-    plot = chart(
-        "attack",
-        "roc",
-        x,
-        curves | {"guess": x},
-        x_axis={"log": log_rates, "shown": (1e-6, 1.0) if log_rates else (0.0, 1.0)},
-        y_axis={"log": log_rates, "shown": (1e-6, 1.3) if log_rates else (0.0, 1.02)},
+    if facts.unsampled is not None:
+        exact = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=facts.unsampled))
+        lines.append(Line("unsampled", "one step, no sampling", x, exact, look.SOLID, color=look.MAUVE, kept=False))
+    lines.append(Line("guess", "guessing", x, x, look.SOLID, color=look.GREY, kept=False, approximate=True))
+    return Answer(rates_plot(tuple(lines), log=log_rates), facts)
+
+
+def rates_plot(lines: tuple[Line, ...], *, log: bool) -> LinePlot:
+    """TPR against FPR."""
+    return LinePlot(
+        x=Axis(
+            "false positive rate: said “in”, but was out",
+            name="false positive rate",
+            column="fpr",
+            log=log,
+            shown=(1e-6, 1.0) if log else (0.0, 1.0),
+            hover="FPR %{x:.4~r}",
+            marks=(1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9),
+        ),
+        y=Axis(
+            "true positive rate: said “in”, and was in",
+            name="true positive rate",
+            column="tpr",
+            log=log,
+            shown=(1e-6, 1.3) if log else (0.0, 1.02),
+            write=numbers.chance_up,
+        ),
+        lines=lines,
+        end_values=False,
     )
-    return Answer(plot, facts)
 
 
 def rates(log: bool) -> Array:
@@ -121,13 +169,13 @@ def _without_sampling(mechanism: Mechanism) -> Mechanism:
 
 def region_key(answer: Answer[RocFacts]) -> Hashable | None:
     """What decides the tight region, which holds for every δ at once; None where the chart shows none."""
-    within_reach = Tight.name not in answer.facts.left and answer.facts.epsilon < NO_PROMISE
-    return (answer.given["mechanism"], answer.given["steps"]) if within_reach else None
+    f = answer.facts
+    return (f.mechanism, f.steps) if Tight.name not in f.excluded and f.epsilon < NO_PROMISE else None
 
 
 def region(answer: Answer[RocFacts]) -> dict[str, Any]:
     """The mechanism's whole privacy curve as a region of error rates, beside the quick one."""
-    mechanism, steps = answer.given["mechanism"], answer.given["steps"]
+    mechanism, steps = answer.facts.mechanism, answer.facts.steps
     soon = region_soon(answer)
     if "problem" in soon:
         return soon
@@ -143,7 +191,7 @@ def region(answer: Answer[RocFacts]) -> dict[str, Any]:
 
 def region_soon(answer: Answer[RocFacts]) -> dict[str, Any]:
     """The same, hardly larger, from two distributions instead of some fifteen."""
-    mechanism, steps = answer.given["mechanism"], answer.given["steps"]
+    mechanism, steps = answer.facts.mechanism, answer.facts.steps
     try:
         profile = quick_profile(mechanism, steps, POINTS)
     except ValueError as problem:
@@ -155,18 +203,71 @@ def region_soon(answer: Answer[RocFacts]) -> dict[str, Any]:
 def with_region(answer: Answer[RocFacts]) -> LinePlot:
     """The plot with the tight curve, which alone is kept when it is pinned."""
     assert isinstance(answer.plot, LinePlot)
-    best = answer.facts.best(answer.facts.rates)
+    rates = answer.facts.rates
+    best = answer.facts.best(rates)
     if best is None or not answer.facts.profiles:
         return answer.plot
-    curve = Line(Tight.name, x=answer.facts.rates, y=best, **style("attack", "roc", Tight.name))
+    curve = Line(Tight.name, "numerical (PLD), all ε", rates, best, look.SOLID, color=look.ORANGE)
     kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != Tight.name)
     return replace(answer.plot, lines=(*kept, curve))
 
 
-ROC = make_question(
-    "attack/roc",
+def headline(f: RocFacts) -> str:
+    if math.isinf(f.epsilon):
+        return "No finite ε can be proven here, so any attack may succeed: add noise or take fewer steps."
+    return (
+        f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' if f.steps > 1 else ''}, the best attack is "
+        f"right at most <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
+    )
+
+
+def metrics(f: RocFacts) -> Iterator[Metric]:
+    whole_curve = f"at even odds, from the whole privacy curve ({f.source})"
+    yield Metric("Best attack accuracy", f"≤ {numbers.chance_up(f.success)}", whole_curve)
+    yield Metric("From one (ε, δ)", f"≤ {numbers.chance_up(f.alone)}", f"ε = {numbers.up(f.epsilon)}, {f.name}")
+    for rate in (0.01, 0.001):
+        most = f.most(rate)
+        share = "–" if math.isnan(most) else f"≤ {numbers.chance_up(most)}"
+        yield Metric(f"TPR at FPR {numbers.percent(rate)}", share, "largest share of members that an attack finds")
+
+
+def notes(f: RocFacts) -> Iterator[Note]:
+    if f.problem:
+        yield Note(f"Numerical (PLD) region: {f.problem}", "caution")
+    other = "" if f.unsampled is None else ", and “one step, no sampling” is another mechanism"
+    yield Note(
+        f"The diagonal is guessing{other}. Every other curve bounds all attacks, and the lowest of them is the "
+        "strongest bound."
+    )
+    yield from map(Note, without(f.excluded))
+
+
+def formulas(f: RocFacts) -> Iterator[Formula]:
+    yield Formula(
+        "Region of one (ε, δ) (Kairouz, Oh, Viswanath 2015)",
+        r"\mathrm{TPR} \le \min\left(e^{\varepsilon}\,\mathrm{FPR}+\delta,"
+        r"\ 1-e^{-\varepsilon}(1-\delta-\mathrm{FPR})\right),\quad"
+        rf" \varepsilon = {numbers.tex_up(f.epsilon)}",
+    )
+    if f.unsampled is not None:
+        yield Formula(
+            "Gaussian mechanism, exact (Dong, Roth, Su 2022)",
+            r"\mathrm{TPR} = \Phi\left(\Phi^{-1}(\mathrm{FPR}) + \tfrac1\sigma\right),\quad"
+            rf" \tfrac1\sigma = {1 / f.unsampled:.4g}",
+        )
+    yield Formula(
+        "Whole privacy curve",
+        r"\mathrm{TPR} \le \min_{\varepsilon}\ \mathrm{region}(\varepsilon, \delta(\varepsilon)),\quad"
+        rf" P(A) \le \tfrac{{1+\delta(0)}}2 = {numbers.at_most(f.success, 6)}",
+    )
+
+
+ROC = Question(
+    "roc",
+    "Which attacks are possible?",
     roc,
-    lambda get: {"Question": (*kinds.controls(get), LOG_RATES)},
-    {"mechanism": kinds.MECHANISM, "steps": STEPS, "delta": DELTA, "log_rates": LOG_RATES},
+    Words(headline, metrics, notes, formulas, lambda f: kinds.assumed(f.mechanism) + ATTACKS),
+    asks="success",
+    layout=lambda get: {"Question": (*kinds.controls(get), LOG_RATES)},
     slow=(slow_facts(region_key, region, region_soon, with_region),),
 )

@@ -1,15 +1,19 @@
-"""What does ε mean? Right guesses and belief that (ε, δ) alone allows: two quantities unless all odds are even."""
+"""Right guesses and belief that (ε, δ) alone allows, one curve at even odds: what does ε mean?"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from typing import Annotated
 
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.charts import Ring, look
+from dpviz._arrays import Array
+from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import number, numbers
-from dpviz.questions import DELTA, Answer, chart, experts, make_question
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, experts, published
+from dpviz.questions.attack.shared import ASSUMPTIONS
 from dpviz.questions.presets import POINTS
 
 EPSILON, PRIOR, LARGEST = number("aeps"), number("aprior"), number("amax")
@@ -21,11 +25,15 @@ class SuccessFacts:
 
     Attributes:
         prior: how likely the attacker thought membership.
+        largest: ε at the chart's end.
         right: share of right guesses, at most.
         belief, odds: in membership, and how much its odds may grow, at most, except with probability `failure`.
     """
 
+    epsilon: float
+    delta: float
     prior: float
+    largest: float
     right: float
     belief: float
     odds: float
@@ -37,16 +45,20 @@ class SuccessFacts:
         return max(self.prior, 1.0 - self.prior)
 
     @property
+    def even(self) -> bool:
+        """Whether the attacker thought both answers equally likely."""
+        return self.prior == 0.5
+
+    @property
     def right_text(self) -> str:
         """The bound on right guesses, rounded up; a digit more than guessing unseen needs tells it from that."""
         gain = self.right - self.unseen
         if gain < 1e-12:
-            whole = f"{numbers.plain(100 * self.unseen, digits=6)} %"
-            return numbers.probability(self.right, up=True) if self.unseen > 0.9999 else whole
+            return numbers.chance_up(self.right) if self.unseen > 0.9999 else numbers.percent(self.unseen, 6)
         places = min(_places(gain), _places(1.0 - self.unseen) + 1)
         shown = (100 * Decimal(self.right)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
         if shown >= 100:
-            return numbers.probability(self.right, up=True)
+            return numbers.chance_up(self.right)
         whole, _, digits = f"{shown:f}".partition(".")
         return f"{whole}.{digits.rstrip('0') or '0'} %"
 
@@ -56,47 +68,65 @@ def _places(gap: float) -> int:
     return max(1, -math.floor(math.log10(gap)) - 2)
 
 
-def success(*, epsilon: float, delta: float, prior: float, largest: float) -> Answer[SuccessFacts]:
+def success(
+    *,
+    epsilon: Annotated[float, EPSILON],
+    delta: Annotated[float, DELTA],
+    prior: Annotated[float, PRIOR],
+    largest: Annotated[float, LARGEST],
+) -> Answer[SuccessFacts]:
     """Bounds on right guesses and on belief against ε; at even odds they are one curve."""
-    x = np.linspace(0.0, largest, 241)
     failure = exception(delta)
-    right = np.asarray(dpviz.attack_success(x, delta=delta, prior=prior))
     facts = SuccessFacts(
+        epsilon=epsilon,
+        delta=delta,
         prior=prior,
+        largest=largest,
         right=float(dpviz.attack_success(epsilon, delta=delta, prior=prior)),
         belief=float(dpviz.posterior_belief(epsilon, prior=prior, delta=delta, failure=failure)),
         odds=math.exp(min(epsilon - math.log1p(-delta / failure), 700.0)),
         failure=failure,
     )
+    x = np.linspace(0.0, largest, 241)
     rings = [ring("right", epsilon, facts.right, look.GREEN)]
-    title = "right guesses, at most"
-    if prior == 0.5:
-        curves = {"bound": right}
-        pure = np.asarray(dpviz.attack_success(x))
-        if float((right - pure).max()) > 1e-3:  # where δ shows, what it adds
-            curves["pure"] = pure
-    else:
-        belief = np.asarray(dpviz.posterior_belief(x, prior=prior, delta=delta, failure=failure))
-        curves = {"accuracy": right, "belief": belief}
-        title = "right guesses, and belief that you are in, at most"
+    if not facts.even:
         rings.append(ring("belief", epsilon, facts.belief, look.ORANGE))
-    plot = chart(
-        "attack",
-        "success",
-        x,
-        curves,
-        x_axis={"shown": (0.0, largest)},
-        y_axis={"title": title, "shown": (min(0.48, 0.9 * prior), 1.02)},
-        points=tuple(point for point in POINTS["attack"] if point.x <= largest) if prior == 0.5 else (),
+    plot = LinePlot(
+        x=Axis("ε", hover="ε = %{x:,.4~r}", shown=(0.0, largest)),
+        y=Axis(
+            "right guesses, at most" if facts.even else "right guesses, and belief that you are in, at most",
+            name="highest probability",
+            column="probability",
+            shown=(min(0.48, 0.9 * prior), 1.02),
+            write=numbers.chance_up,
+        ),
+        lines=tuple(lines(facts, x)),
+        points=tuple(point for point in POINTS["attack"] if point.x <= largest) if facts.even else (),
         rings=tuple(rings),
-        summary=f"At ε = {numbers.plain(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
+        end_values=False,
+        summary=f"At ε = {numbers.entered(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
     )
     return Answer(plot, facts)
 
 
+def lines(facts: SuccessFacts, x: Array) -> Iterator[Line]:
+    """One curve at even odds, and what δ adds where that shows; else right guesses and belief."""
+    prior, delta = facts.prior, facts.delta
+    right = np.asarray(dpviz.attack_success(x, delta=delta, prior=prior))
+    if not facts.even:
+        belief = np.asarray(dpviz.posterior_belief(x, prior=prior, delta=delta, failure=facts.failure))
+        yield Line("accuracy", "right guesses", x, right, look.SOLID, color=look.GREEN)
+        yield Line("belief", "belief", x, belief, look.SOLID, color=look.ORANGE)
+        return
+    yield Line("bound", "bound of (ε, δ)", x, right, look.SOLID, color=look.GREEN)
+    pure = np.asarray(dpviz.attack_success(x))
+    if float((right - pure).max()) > 1e-3:
+        yield Line("pure", "δ = 0", x, pure, look.SOLID, color=look.MAUVE, kept=False)
+
+
 def ring(what: str, epsilon: float, value: float, color: str) -> Ring:
     """The chosen ε on its curve."""
-    text = f"{what} at ε = {numbers.plain(epsilon)}: {numbers.probability(value, up=True)} at most"
+    text = f"{what} at ε = {numbers.entered(epsilon)}: {numbers.chance_up(value)} at most"
     return Ring(epsilon, value, text, color)
 
 
@@ -110,10 +140,67 @@ def exception(delta: float) -> float:
     return rounded if rounded > delta else 1.0
 
 
-SUCCESS = make_question(
-    "attack/success",
+def headline(f: SuccessFacts) -> str:
+    pair = f"With <b>ε = {numbers.entered(f.epsilon)}</b> and δ = {numbers.delta(f.delta)}"
+    if f.even:
+        return (
+            f"{pair}, an attacker who guesses whether you took part is right at most <b>{f.right_text}</b> of the time "
+            "(chance: 50 %)."
+        )
+    return (
+        f"{pair}, an attacker's belief that you took part can grow from {share(f.prior)} to at most "
+        f"<b>{numbers.chance_up(f.belief)}</b>, except with probability {numbers.delta(f.failure)}."
+    )
+
+
+def share(p: float) -> str:
+    """A probability in percent that never rounds to a certainty."""
+    return numbers.probability(p) if p > 0.9999 else numbers.percent(p, 6)
+
+
+def metrics(f: SuccessFacts) -> Iterator[Metric]:
+    exceptions = f"except with probability {numbers.delta(f.failure)}"
+    yield Metric("Right guesses", f"≤ {f.right_text}", "from ε and δ alone")
+    yield Metric("Right without data", share(f.unseen), "always giving the likelier answer")
+    yield Metric("Belief that you are in", f"≤ {numbers.chance_up(f.belief)}", exceptions)
+    yield Metric("Odds grow", f"≤ × {numbers.up(f.odds)}", exceptions)
+
+
+def notes(f: SuccessFacts) -> Iterator[Note]:
+    if f.even:
+        yield Note(
+            "Diamonds are printed by Triastcyn and Faltings (2020): DP (blue) and Bayesian DP (orange) in Table 1, "
+            "green in §3."
+        )
+    if f.epsilon > f.largest:
+        mine = numbers.entered(f.epsilon)
+        yield Note(
+            f"Your ε = {mine} is not on the chart: raise “Largest ε shown”, an expert setting of Show.", "caution"
+        )
+
+
+def formulas(f: SuccessFacts) -> Iterator[Formula]:
+    yield Formula(
+        "Right guesses (Kairouz, Oh, Viswanath 2015; at δ = 0, π = ½: Triastcyn & Faltings 2020, Eq. 1)",
+        r"\text{accuracy} \le \delta + (1-\delta)"
+        r"\max\left(\frac{e^{\varepsilon}}{1+e^{\varepsilon}},\ \pi,\ 1-\pi\right) ="
+        rf" {numbers.at_most(f.right, 8)} \quad (\pi = {f.prior:g},\ \varepsilon = {f.epsilon:g})",
+    )
+    yield Formula(
+        "Belief, except with probability p (after Kasiviswanathan & Smith 2014)",
+        r"\text{belief} \le \frac{\pi e^{\varepsilon'}}{1-\pi+\pi e^{\varepsilon'}} ="
+        rf" {numbers.at_most(f.belief, 6)},\quad"
+        r" \varepsilon' = \varepsilon - \ln\left(1-\frac{\delta}{p}\right),\ p ="
+        rf" {numbers.delta(f.failure)}",
+    )
+
+
+SUCCESS = Question(
+    "success",
+    "What does ε mean?",
     success,
-    {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST)},
-    {"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "largest": LARGEST},
-    presets=("bdptable1",),
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="right",
+    layout={"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST)},
+    presets=published("bdptable1"),
 )

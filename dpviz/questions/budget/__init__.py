@@ -1,4 +1,4 @@
-"""May I stop when I like?"""
+"""The Budget page: stopping at any time, spending by hand, adaptive policies, recorded runs, and individual budgets."""
 
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY

@@ -1,68 +1,84 @@
-"""What adaptive noise, adaptive batches and fine-tuning would do and cost on an assumed accuracy."""
+"""Epochs, cost and assumed accuracy of adaptive noise, adaptive batches and fine-tuning: how long can they train?"""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
 
-from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
-from dpviz.accounting.adaptive.policies import (
-    AdaptiveBatch,
-    AdaptiveNoise,
-    FineTuning,
-    Fixed,
-    Policy,
+from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.adaptive.policy_trajectory import (
+    MARGIN_EPOCHS,
     PolicyTrajectory,
     Scenario,
-    Setting,
     policy_trajectory,
 )
 from dpviz.charts import Axis, Column, Line, LinePlot
-from dpviz.fields import Number
-from dpviz.questions import DELTA, LOG_Y, RATE, SIGMA, SIZE, Answer, make_question, table, units
+from dpviz.fields import choice, number, numbers
+from dpviz.questions import DELTA, LOG_Y, RATE, SIGMA, SIZE, Answer, Formula, Metric, Note, Question, Words, units
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, accountants, budget_axis, floors
-from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
+from dpviz.questions.budget.shared import ASSUMPTIONS, COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
+from dpviz.questions.layout import FieldControl, Layout, Reader, experts
+
+ACCOUNT = choice("bread")
+NOISE_STEP = number("bnstep")
+BATCH_STEP = number("bbstep")
+MARGIN = number("bmargin", default=float(MARGIN_EPOCHS))
+SEED = number("bseed")
 
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "all epochs done"}
+COLUMNS = ("policy", "epoch", "σ", "batch", "accuracy (assumed)", "ε filled", "ε odometer")
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectories:
-    """One trajectory a policy, by key; what they assume; the budget, None where an odometer reads."""
+class PolicyFacts:
+    """What each policy does.
 
-    trajectories: dict[str, PolicyTrajectory]
+    Attributes:
+        trajectories: by the policy's key.
+        scenario: what they assume.
+        target: the budget, None where an odometer reads.
+        most_epochs: after which training ends.
+        margin: epochs that a policy keeps in reserve.
+    """
+
+    trajectories: Mapping[str, PolicyTrajectory]
     scenario: Scenario
     target: float | None
-    names = NAMES
-    ends = ENDS
+    most_epochs: int
+    margin: int
+    delta: float
+    variant: str
+    filter_orders: str
+
+    @property
+    def epochs(self) -> dict[str, int]:
+        """How many each policy trains."""
+        return {key: int(trajectory.epochs[-1]) for key, trajectory in self.trajectories.items()}
 
     @property
     def adaptive(self) -> list[str]:
         return [key for key in self.trajectories if key != "fixed"]
 
     @property
-    def held(self) -> list[str]:
+    def capped(self) -> bool:
+        """Whether every policy trains as long as is asked for at most, and none uses up the budget."""
+        ends = {trajectory.ended for trajectory in self.trajectories.values()}
+        return self.target is not None and ends == {"epochs"}
+
+    @property
+    def blocked(self) -> list[str]:
         """The policies that would have saved budget and had too little left."""
         return [NAMES[key] for key in self.adaptive if self.trajectories[key].blocked.any()]
-
-    def account(self, trajectory: PolicyTrajectory) -> Array:
-        """ε by the account that was chosen."""
-        return trajectory.odometer if self.target is None else trajectory.planned
 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryPlot(LinePlot):
     """One quantity of several trajectories; table and file have all quantities, a row a policy and epoch."""
 
-    facts: Trajectories | None = None
-
-    @property
-    def trajectories(self) -> dict[str, PolicyTrajectory]:
-        return self.facts.trajectories if self.facts is not None else {}
+    trajectories: Mapping[str, PolicyTrajectory] = field(default_factory=dict)
 
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """With what is kept of plots of the same quantity."""
@@ -71,12 +87,12 @@ class TrajectoryPlot(LinePlot):
         )
 
     def table(self) -> pd.DataFrame:
-        places = [
-            (NAMES[key], trajectory, int(epoch))
+        rows = [
+            cells(NAMES[key], trajectory, int(epoch))
             for key, trajectory in self.trajectories.items()
             for epoch in np.unique(np.linspace(0, trajectory.accuracy.size - 1, 11).round())
         ]
-        return table("budget", "epochs", places, "epoch")
+        return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"epoch": int})
 
     def data(self) -> pd.DataFrame:
         quantities = {
@@ -98,6 +114,19 @@ class TrajectoryPlot(LinePlot):
         )
 
 
+def cells(policy: str, trajectory: PolicyTrajectory, epoch: int) -> dict[str, object]:
+    """A row of the table: one epoch."""
+    return {
+        "policy": policy,
+        "epoch": epoch,
+        "σ": numbers.plain(trajectory.noise_multiplier[epoch], digits=4),
+        "batch": numbers.steps(trajectory.batch_size[epoch]),
+        "accuracy (assumed)": f"{100 * trajectory.accuracy[epoch]:.1f} %",
+        "ε filled": numbers.up(trajectory.planned[epoch], 4),
+        "ε odometer": numbers.up(trajectory.odometer[epoch], 4),
+    }
+
+
 def policy(
     *,
     noise_multiplier: Annotated[float, SIGMA],
@@ -105,21 +134,21 @@ def policy(
     size: Annotated[int, SIZE],
     delta: Annotated[float, DELTA],
     target_epsilon: Annotated[float, shared.TARGET],
-    account: Annotated[str, shared.ACCOUNT],
-    one_order: Annotated[bool, shared.ONE_ORDER],
+    account: Annotated[str, ACCOUNT],
+    filter_orders: Annotated[str, shared.ORDERS],
     variant: Annotated[str, shared.VARIANT],
     policies: Annotated[tuple[str, ...], shared.POLICIES],
     shown: Annotated[str, shared.SHOWN],
-    epochs: Annotated[int, shared.EPOCHS],
-    margin: Annotated[int, shared.MARGIN],
-    noise_step: Annotated[float, shared.NOISE_STEP],
-    batch_step: Annotated[int, shared.BATCH_STEP],
-    goal: Annotated[float, shared.GOAL],
-    top: Annotated[float, shared.TOP],
-    pace: Annotated[float, shared.PACE],
-    seed: Annotated[int, shared.SEED],
+    epochs: Annotated[int, number("bepochs")],
+    margin: Annotated[int, MARGIN],
+    noise_step: Annotated[float, NOISE_STEP],
+    batch_step: Annotated[int, BATCH_STEP],
+    goal: Annotated[float, number("bgoal")],
+    top: Annotated[float, number("btop")],
+    pace: Annotated[float, number("bpace")],
+    seed: Annotated[int, SEED],
     log_y: Annotated[bool, LOG_Y],
-) -> Answer[Trajectories]:
+) -> Answer[PolicyFacts]:
     """What each policy's epochs use, cost and (assumed) reach."""
     size = min(size, 10**9)
     batch = round(sample_rate * size)
@@ -140,15 +169,15 @@ def policy(
             target_epsilon=target,
             most_epochs=epochs,
             variant=variant,
-            one_order=one_order,
+            filter_orders=filter_orders,
             margin_epochs=margin,
         )
         for key in policies
     }
-    facts = Trajectories(trajectories, scenario, target)
     end = max((float(trajectory.epochs[-1]) for trajectory in trajectories.values()), default=1.0)
     costs = shown == "epsilon"
     budget = target if costs else None
+    quantity = QUANTITIES.get(shown, "odometer" if target is None else "planned")
     plot = TrajectoryPlot(
         x=Axis("epochs", shown=(0.0, max(end, 1.0)), hover="%{x:,d} epochs"),
         y=budget_axis(shown, "accuracy (assumed)", log=log_y, budget=budget),
@@ -157,7 +186,7 @@ def policy(
                 key,
                 NAMES[key],
                 trajectory.epochs,
-                facts.account(trajectory) if costs else getattr(trajectory, QUANTITIES[shown]),
+                getattr(trajectory, quantity),
                 ODOMETER,
                 color=COLORS[key],
                 hover=(Column("σ", trajectory.noise_multiplier), Column("batch", trajectory.batch_size)),
@@ -165,7 +194,17 @@ def policy(
             for key, trajectory in trajectories.items()
         ),
         floors=floors(budget),
-        facts=facts,
+        trajectories=trajectories,
+    )
+    facts = PolicyFacts(
+        trajectories=trajectories,
+        scenario=scenario,
+        target=target,
+        most_epochs=epochs,
+        margin=margin,
+        delta=delta,
+        variant=variant,
+        filter_orders=filter_orders,
     )
     return Answer(plot, facts)
 
@@ -182,34 +221,104 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
     return Fixed(start)
 
 
-def layout(get: Reader) -> Groups:
-    on, filtered = get(shared.POLICIES), get(shared.ACCOUNT) == FILTER
-    acts: dict[Number, bool] = {
-        shared.NOISE_STEP: "noise" in on or "tune" in on,
-        shared.BATCH_STEP: "batch" in on,
-        shared.MARGIN: filtered and ("noise" in on or "batch" in on),
-        shared.SEED: True,
+def headline(f: PolicyFacts) -> str:
+    if not f.trajectories:
+        return "No policy is switched on: choose one beside the chart."
+    budget = "an odometer" if f.target is None else f"the budget <b>ε = {numbers.at_most(f.target, 4)}</b>"
+    setting = f"With {budget} at δ = {numbers.delta(f.delta)} and an assumed accuracy"
+    if f.capped:
+        return f"{setting}, <b>no policy</b> uses up the budget within <b>{f.most_epochs}</b> epochs."
+    lengths = [f"{NAMES[key]} {length(epochs, f.trajectories[key].ended)}" for key, epochs in f.epochs.items()]
+    return f"{setting}, the policies train this long: {', '.join(lengths)}."
+
+
+def length(epochs: int, ended: str) -> str:
+    """ "<b>120</b> epochs": how long a policy trains."""
+    if epochs == 0 and ended == "budget":
+        return "<b>not one epoch</b>"
+    return f"<b>{epochs}</b> epoch{'' if epochs == 1 else 's'}"
+
+
+def metrics(f: PolicyFacts) -> Iterator[Metric]:
+    for key, trajectory in f.trajectories.items():
+        accuracy = f"accuracy {100 * trajectory.accuracy[-1]:.1f} % (assumed)"
+        yield Metric(
+            NAMES[key].capitalize(),
+            f"{trajectory.epochs[-1]:.0f} epochs",
+            f"{accuracy}; {ENDS[trajectory.ended]}",
+        )
+    if len(f.trajectories) < len(NAMES):
+        delta = numbers.delta(f.delta)
+        if f.target is None:
+            yield Metric("Account", "odometer", f"δ = {delta}, holds at any stop")
+        else:
+            yield Metric("Budget ε", numbers.at_most(f.target, 4), f"filter at δ = {delta}")
+
+
+def notes(f: PolicyFacts) -> Iterator[Note]:
+    yield Note(
+        "Nothing is trained here: the accuracy is assumed (see Assumptions), so epochs and accuracy are an "
+        "illustration. The privacy cost is exact for the steps and counts that the policies then ask for. “What did "
+        "trained policies reach?” shows real runs."
+    )
+    if f.target is not None and f.adaptive and f.filter_orders == "paper":
+        yield Note(
+            "The filter uses all orders with the whole δ each, as in the paper. If results choose noise or batch, that "
+            "is not proved. Choose “One, fixed in advance” under “Orders of the filter”: only then, or if the orders "
+            "share δ, is the budget proven.",
+            "caution",
+        )
+    if f.blocked:
+        yield Note(
+            f"After some counts, {' and '.join(f.blocked)} did not save budget, because at most "
+            f"{numbers.steps(f.margin)} epochs were left (“Epochs to keep in reserve”, an expert setting of Show)."
+        )
+
+
+def formulas(f: PolicyFacts) -> Iterator[Formula]:
+    pace, top, toll, wobble = map(numbers.tex, (f.scenario.pace, f.scenario.top, f.scenario.toll, f.scenario.wobble))
+    yield Formula(
+        "assumed accuracy after each epoch",
+        rf"a \leftarrow a + {pace}\left({top} - {toll}\,\ln\frac{{\sigma/B}}{{1/512}} - a\right)"
+        rf" + {wobble}\,\mathcal N(0,1)",
+    )
+    yield shared.count_formula(rf"{f.scenario.size}\,a", 100)
+
+
+def layout(get: Reader) -> Layout:
+    on, filtered = get(shared.POLICIES), get(ACCOUNT) == FILTER
+    acts = {
+        NOISE_STEP: "noise" in on or "tune" in on,
+        BATCH_STEP: "batch" in on,
+        MARGIN: filtered and ("noise" in on or "batch" in on),
+        SEED: True,
     }
-    typed = [field for field, does in acts.items() if does]
+    typed = [setting for setting, does in acts.items() if does]
     return {
         "Budget": (
-            shared.POLICIES,
-            shared.SHOWN,
-            shared.ACCOUNT,
-            *((shared.TARGET, Expert(shared.ONE_ORDER)) if filtered else ()),
-            shared.EPOCHS,
+            "policies",
+            "shown",
+            "account",
+            *((shared.TARGET, *experts(shared.ORDERS)) if filtered else ()),
+            "epochs",
         ),
-        "Mechanism": (SIGMA, InUnits((SIZE, RATE)), units.suggested(SIZE, get)),
+        "Mechanism": (SIGMA, units.in_units(SIZE, RATE), units.suggested(SIZE, get)),
         "Show": (
-            shared.TOP,
-            shared.PACE,
-            *((shared.GOAL,) if "tune" in on else ()),
+            "top",
+            "pace",
+            *(("goal",) if "tune" in on else ()),
             *((LOG_Y,) if get(shared.SHOWN) == "epsilon" else ()),
-            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), shared.VARIANT),
+            *experts(*(FieldControl(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), shared.VARIANT),
         ),
     }
 
 
-POLICY = make_question(
-    "budget/policy", policy, layout, more={"Accountants": lambda answer: accountants(answer.given["variant"])}
+POLICY = Question(
+    "policy",
+    "How long can adaptive policies train?",
+    policy,
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="epochs",
+    layout=layout,
+    more={"Accountants": lambda answer: shared.accountants(answer.facts.variant)},
 )

@@ -1,34 +1,34 @@
 """Spend by hand: blocks of steps against a filter's budget, each with what it cost and what is left after it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import Basic, Moments, OdometerAccountant, Renyi, Strong, Tight
 from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts import Line, Region
-from dpviz.charts.plot import LinePlot, alt_text
-from dpviz.fields import Field, numbers
-from dpviz.fields.declared import field
-from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import LOG_Y, Answer, Groups, Note, Own, Reader, experts, make_question, question, table, units
+from dpviz.fields import numbers
+from dpviz.mechanisms import Event
+from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, experts, question, units
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import ODOMETER, accountants, budget_range, epsilon, floors, odometer_formula
-from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
+from dpviz.questions.budget.blocks import BLOCKS, Block
+from dpviz.questions.budget.ledger import Entry, LedgerPlot
+from dpviz.questions.budget.shared import ASSUMPTIONS, ODOMETER, budget_range, floors
+from dpviz.questions.layout import FieldControl, Layout, Reader
+from dpviz.questions.mechanism import DELTA, RATE, SIGMA, STEPS
 from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
-from dpviz.questions.tight_band import TightBand, tight_part
+from dpviz.questions.shared import LOG_Y
+from dpviz.questions.tight_band import TightBand, tight_figure, tight_part
 
-MOST_BLOCKS = 24
 POINTS_PER_BLOCK = 24
 ADDED = {
     Basic.name: "Σε_i",
@@ -39,138 +39,32 @@ ADDED = {
 }
 
 
-class Block(NamedTuple):
-    """σ, q, and how many such steps."""
-
-    sigma: float
-    rate: float
-    steps: int
-
-    @property
-    def mechanism(self) -> SampledGaussian:
-        return SampledGaussian(self.sigma, self.rate)
-
-    @property
-    def words(self) -> str:
-        count = f"{numbers.steps(self.steps)} step{'' if self.steps == 1 else 's'}"
-        return f"{count} at σ = {numbers.plain(self.sigma)}, q = {numbers.plain(self.rate)}"
-
-
-@dataclass(frozen=True)
-class Blocks(Field[tuple[Block, ...]]):
-    """Blocks in the order in which they were spent."""
-
-    def parse(self, text: str) -> tuple[Block, ...]:
-        blocks = tuple(self._block(part) for part in text.split("~") if part)
-        if len(blocks) > MOST_BLOCKS:
-            raise ValueError(f"{self.label}: {len(blocks)} blocks are too many; a link holds at most {MOST_BLOCKS}.")
-        return blocks
-
-    def _block(self, text: str) -> Block:
-        parts = text.split("x")
-        if len(parts) != 3:
-            raise ValueError(f"{self.label}: “{text[:40]}” is not σ x q x steps; try 1x0.01x500.")
-        return Block(SIGMA.parse(parts[0]), RATE.parse(parts[1]), int(STEPS.parse(parts[2])))
-
-    def write(self, value: tuple[Block, ...]) -> str:
-        return "~".join(f"{SIGMA.write(b.sigma)}x{RATE.write(b.rate)}x{STEPS.write(b.steps)}" for b in value)
-
-    def accept(self, value: object) -> tuple[Block, ...]:
-        if isinstance(value, str):
-            return self.parse(value)
-        try:
-            return self.parse(self.write(tuple(Block(*block) for block in value)))  # type: ignore[attr-defined]
-        except TypeError:
-            raise ValueError(
-                f"{self.label}: {value!r:.40} is not a list of blocks (σ, q, steps) like [(1, 0.01, 500)]."
-            ) from None
-
-    def show(self, value: tuple[Block, ...]) -> str:
-        return f"{len(value)} block{'' if len(value) == 1 else 's'}"
-
-    def nearest(self, text: str) -> tuple[Block, ...]:
-        """The blocks that can be read, in order, as many as are allowed."""
-        blocks = []
-        for part in text.split("~"):
-            try:
-                blocks.append(self._block(part))
-            except ValueError:
-                continue
-        return tuple(blocks[:MOST_BLOCKS])
-
-
-BLOCKS = field(Blocks, "bblocks")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One block's line in the ledger.
-
-    Attributes:
-        number: from 1.
-        block: what was asked for.
-        fits: how many of its steps the filter would have let pass at that moment (at most its own).
-        filled, odometer: ε after it; unchanged where it was refused.
-    """
-
-    number: int
-    block: Block
-    fits: int
-    filled: float
-    odometer: float
-
-    @property
-    def passed(self) -> bool:
-        return self.fits >= self.block.steps
-
-
-@dataclass(frozen=True, eq=False)
-class LedgerPlot(LinePlot):
-    """Curves along what was spent, and ahead; the table has a row a block."""
-
-    entries: tuple[Entry, ...] = ()
-
-    @property
-    def alt(self) -> str:
-        spent = [line for line in self.lines if line.key != "ahead"]
-        return f"{alt_text(spent or self.lines, x_name='steps', x_kind='steps', lower='lowest')} {self.summary}".strip()
-
-    def table(self) -> pd.DataFrame:
-        return table("budget", "blocks", self.entries, "block")
-
-
-def lines_of(entries: Sequence[Entry]) -> list[str]:
-    """A line a block: what it cost."""
-    lines, before = [], 0.0
-    for entry in entries:
-        cost = f"refused, {numbers.steps(entry.fits)} would fit"
-        if entry.passed:
-            cost = f"+{epsilon(entry.filled - before)}, filled to {epsilon(entry.filled)}; odometer "
-            cost += epsilon(entry.odometer)
-        lines.append(f"{entry.number}. {entry.block.words}: {cost}")
-        before = entry.filled
-    return lines
-
-
 @dataclass(frozen=True, eq=False)
 class SpendFacts:
     """What was spent.
 
     Attributes:
+        left: steps like the coming block's that still fit.
         entries: one a block.
         filled, odometer: ε after all of them.
         order: the α that decides the odometer's; NaN where nothing was spent.
-        left: steps like the coming block's that still fit.
-        coming: the block that would be spent next.
+        coming: the block that would be spent next: σ, q and steps as they are set.
+        orders: of the filter.
         tight: the tight interval of what was spent, once it is there.
     """
 
+    left: float
     entries: tuple[Entry, ...]
     filled: float
     odometer: float
     order: float
-    left: float
     coming: Block
+    orders: Array
+    delta: float
+    target_epsilon: float
+    variant: str
+    conversion: str
+    filter_orders: str
     tight: TightBand | None = None
 
     @property
@@ -178,29 +72,34 @@ class SpendFacts:
         """The blocks that passed."""
         return tuple(entry.block for entry in self.entries if entry.passed)
 
-    def share(self, target: float) -> float:
-        """How full the budget is, in per cent, rounded up."""
-        return math.ceil(1000 * min(self.filled / target, 1.0)) / 10
+    @property
+    def events(self) -> list[Event]:
+        """Their steps."""
+        return [(block.mechanism, block.steps) for block in self.taken]
 
-    def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The odometer's, where something was spent."""
-        return odometer_formula(given, spent(self.taken), self.order, self.odometer)
+    @property
+    def percent(self) -> float:
+        """How full the budget is, rounded up."""
+        return math.ceil(1000 * min(self.filled / self.target_epsilon, 1.0)) / 10
 
 
 def spend(
     *,
-    noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
-    delta: float,
+    noise_multiplier: Annotated[float, SIGMA],
+    sample_rate: Annotated[float, RATE],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
     target_epsilon: Annotated[float, shared.TARGET],
     blocks: Annotated[tuple[Block, ...], BLOCKS],
     variant: Annotated[str, shared.VARIANT],
     conversion: Annotated[str, shared.CONVERSION],
+    filter_orders: Annotated[str, shared.ORDERS],
     log_y: Annotated[bool, LOG_Y],
 ) -> Answer[SpendFacts]:
     """ε along the blocks that the filter let pass, and along the coming one: σ, q and steps as they are set."""
-    budget = dpviz.Filter(target_epsilon=target_epsilon, delta=delta, conversion=conversion)
+    coming = Block(noise_multiplier, sample_rate, steps)
+    first = (*blocks, coming)[0].mechanism
+    budget = shared.filter_of(first, filter_orders, target_epsilon=target_epsilon, delta=delta, conversion=conversion)
     odometer = OdometerAccountant(variant)
     total, x = RunningSum(odometer), [np.zeros(1)]
     filled, running = [np.zeros(1)], [np.zeros(1)]
@@ -209,17 +108,16 @@ def spend(
         fits = int(min(budget.remaining_steps(block.mechanism), block.steps))
         if fits == block.steps:
             part = within(block.steps)[1:]
-            filled.append(budget.accountant.bound(budget.after(block.mechanism, part), delta).epsilon)
+            filled.append(budget.accountant.bound(budget.after(block.mechanism, part), budget.delta_of_each).epsilon)
             running.append(odometer.bound(total.after(block.mechanism, part), delta).epsilon)
             x.append(budget.steps + part)
             budget.spend(block.mechanism, block.steps)
             total.add(block.mechanism, block.steps)
         entries.append(Entry(len(entries) + 1, block, fits, float(filled[-1][-1]), float(running[-1][-1])))
-    coming = Block(noise_multiplier, sample_rate, steps)
     left = budget.remaining_steps(coming.mechanism)
     part = within(int(min(left, steps)))
     ahead_x = budget.steps + part
-    ahead = budget.accountant.bound(budget.after(coming.mechanism, part), delta).epsilon
+    ahead = budget.accountant.bound(budget.after(coming.mechanism, part), budget.delta_of_each).epsilon
     taken = budget.steps > 0
     lines = []
     if taken:
@@ -241,10 +139,22 @@ def spend(
         floors=floors(target_epsilon),
         regions=(Region(end if end > 1.0 or taken else 0.0, math.inf, "refused"),) if refused else (),
         entries=tuple(entries),
-        summary=f"The next block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
+        summary=f"The next block, as far as it fits, fills it to {numbers.up(float(ahead[-1]))}.",
     )
-    order = float(odometer.bound(total.total, delta).order)
-    facts = SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left, coming)
+    facts = SpendFacts(
+        left=left,
+        entries=tuple(entries),
+        filled=float(filled[-1][-1]),
+        odometer=float(running[-1][-1]),
+        order=float(odometer.bound(total.total, delta).order),
+        coming=coming,
+        orders=budget.accountant.orders,
+        delta=delta,
+        target_epsilon=target_epsilon,
+        variant=variant,
+        conversion=conversion,
+        filter_orders=filter_orders,
+    )
     return Answer(plot, facts)
 
 
@@ -254,50 +164,116 @@ def within(steps: int) -> Array:
     return np.unique(np.minimum(np.round(np.r_[np.linspace(0.0, steps, POINTS_PER_BLOCK), early]), steps))
 
 
-def spent(blocks: Sequence[Block]) -> list[Event]:
-    return [(block.mechanism, block.steps) for block in blocks]
+def headline(f: SpendFacts) -> str:
+    budget = f"budget <b>ε = {numbers.at_most(f.target_epsilon, 4)}</b> (δ = {numbers.delta(f.delta)})"
+    like = f"at σ = {numbers.plain(f.coming.sigma)}, q = {numbers.plain(f.coming.rate)}"
+    if f.taken:
+        more = "one more step" if f.left == 1 else f"<b>{numbers.steps(f.left)}</b> more steps"
+        return f"<b>{numbers.up(f.filled)}</b> of the {budget} is spent; it allows {more} {like}."
+    if f.left == 0:
+        way_out = "raise the noise or the budget, or sample less"
+        return f"The {budget} allows <b>not a single step</b> {like}: {way_out}."
+    steps = "one step" if f.left == 1 else f"<b>{numbers.steps(f.left)}</b> steps"
+    return f"The {budget} is not spent yet and allows {steps} {like}."
+
+
+def metrics(f: SpendFacts) -> Iterator[Metric]:
+    share = f"{numbers.up(f.filled)} of {numbers.at_most(f.target_epsilon)}"
+    yield Metric("Budget spent", f"{f.percent:g} %", share)
+    yield Metric("Steps left", numbers.steps(f.left), "like those of the next block")
+    yield Metric("Odometer of Lécuyer", numbers.up(f.odometer), "needs no budget, holds at any stop")
+    yield tight_figure(f.tight, None if f.taken else "nothing spent", "if planned")
+
+
+def notes(f: SpendFacts) -> Iterator[Note]:
+    yield orders_note(f)
+    for entry in f.entries:
+        if not entry.passed:
+            yield Note(
+                f"Block {entry.number} ({entry.block.words}) was refused: only {numbers.steps(entry.fits)} of its "
+                "steps would fit. It stays in the list but is not counted. Raise the budget or remove the block.",
+                "caution",
+            )
+    if f.left < f.coming.steps:
+        yield Note(
+            f"The next block ({f.coming.words}) would be refused: only {numbers.steps(f.left)} of its steps still fit. "
+            "Fewer steps, more noise or a smaller q would pass."
+        )
+    yield from shared.missing_interval(f.tight)
+
+
+def orders_note(f: SpendFacts) -> Note:
+    """Whether results may choose the blocks, which the orders of the filter decide."""
+    count = f.orders.size
+    if f.filter_orders == "paper":
+        return Note(
+            f"The filter uses {count} orders with the whole δ each, as in the paper. The budget is proved for blocks "
+            "planned in advance, or stopped early; if results choose the blocks, take one order fixed in advance.",
+            "caution",
+        )
+    if f.filter_orders == "union":
+        orders = f"the {count} orders of the filter share δ, so none has to be fixed in advance"
+    else:
+        orders = f"the filter uses one order, α = {numbers.plain(f.orders[0])}, which the first block fixes in advance"
+    return Note(f"Each block may be chosen because of earlier results: {orders}.")
+
+
+def formulas(f: SpendFacts) -> Iterator[Formula]:
+    terms = [rf"{block.steps}\,R_{{{number}}}(\alpha)" for number, block in enumerate(f.taken, start=1)]
+    tail = r"\frac{\ln(1/\delta')}{\alpha-1}"
+    if f.conversion == "improved":
+        tail = r"\ln\frac{\alpha-1}{\alpha} - \frac{\ln\delta'+\ln\alpha}{\alpha-1}"
+    yield Formula(
+        "filter: passes while this holds for some order of the filter (Lécuyer 2021, Eq. 4)",
+        rf"{' + '.join(terms) or '0'} + {tail} = {numbers.tex_up(f.filled)}"
+        rf" \le \varepsilon = {numbers.tex(f.target_epsilon)},"
+        rf" \qquad \delta' = {shared.share_of_delta(f.filter_orders, f.orders.size)}",
+    )
+    yield from shared.odometer_formula(f.variant, f.delta, f.events, order=f.order, epsilon=f.odometer)
 
 
 def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
     """A row for each accountant, the tight interval where it is there; and their cards."""
-    cards_of = accountants(answer.given["variant"], others=(*ADDED, Tight.name))
-    if not answer.facts.taken:
-        nothing = Note("Nothing is spent yet: add a block to see its cost by each accountant.")
-        return [nothing, *cards_of]
+    f = answer.facts
+    cards = shared.accountants(f.variant, others=(*ADDED, Tight.name))
+    if not f.taken:
+        return [Note("Nothing is spent yet: add a block to see its cost by each accountant."), *cards]
     rows = []
     for key, added in ADDED.items():
         ledger = Ledger(method(key, "exact"))
-        for block in answer.facts.taken:
-            ledger.spend(block.mechanism, block.steps)
-        value = float(ledger.bound(answer.given["delta"]).epsilon)
-        rows.append({"accountant": NAMES[key], "adds up": added, "ε": numbers.epsilon(value, digits=4, up=True)})
-    if (tight := answer.facts.tight) is not None and not tight.soon:
-        rows.append({"accountant": NAMES[Tight.name], "adds up": "losses themselves", "ε": tight.last})
+        for mechanism, steps in f.events:
+            ledger.spend(mechanism, steps)
+        epsilon = float(ledger.bound(f.delta).epsilon)
+        rows.append({"accountant": NAMES[key], "adds up": added, "ε": numbers.up(epsilon, 4)})
+    if f.tight is not None and not f.tight.soon:
+        rows.append({"accountant": NAMES[Tight.name], "adds up": "losses themselves", "ε": f.tight.last})
     return [
         Note(
             "Each holds for these blocks had they been planned before the first step. Basic and strong composition "
             "see of a step only its ε_i and δ_i; steps may be unequal in both (Lécuyer 2021, §2.1)."
         ),
         pd.DataFrame(rows),
-        *cards_of,
+        *cards,
     ]
 
 
-def layout(get: Reader) -> Groups:
+def layout(get: Reader) -> Layout:
     return {
-        "Budget": (shared.TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
+        "Budget": (shared.TARGET, SIGMA, RATE, STEPS, FieldControl((BLOCKS,), drawn_as="blocks")),
         "Mechanism": units.controls(get),
-        "Paste": (Own("pasted"),),
-        "Show": (LOG_Y, *experts(shared.VARIANT, shared.CONVERSION)),
+        "Paste": (FieldControl(drawn_as="pasted"),),
+        "Show": (LOG_Y, *experts(shared.ORDERS, shared.VARIANT, shared.CONVERSION)),
     }
 
 
-SPEND = make_question(
-    "budget/spend",
+SPEND = Question(
+    "spend",
+    "How is a budget spent block by block?",
     spend,
-    layout,
-    SETTINGS,
-    slow=(tight_part(lambda answer: spent(answer.facts.taken), drawn=attrgetter("plot")),),
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="left",
+    slow=(tight_part(lambda answer: answer.facts.events, drawn=attrgetter("plot")),),
+    layout=layout,
     more={"Accountants": accounts},
-    below=lambda answer: [Own("ledger")] if answer.facts.entries else [],
+    below=lambda answer: [FieldControl(drawn_as="ledger")] if answer.facts.entries else [],
 )

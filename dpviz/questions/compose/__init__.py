@@ -1,4 +1,4 @@
-"""How does ε grow with steps?"""
+"""The Compose page: ε along the steps, by every accountant."""
 
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.page import page

@@ -1,36 +1,48 @@
-"""The question and its controls."""
+"""The question how ε grows with steps, and its controls."""
 
 import math
-from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
-from dpviz import library as dpviz
 from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.fields import numbers
-from dpviz.gradients.law_bound import threshold_over_median
+from dpviz.gradients.clipped_law import threshold_over_median
 from dpviz.mechanisms import Event
-from dpviz.questions import SIGMA, SIZE, Answer, cards, given, gradient_fields, kinds, make_question, slow_facts, units
-from dpviz.questions.compose import bayesian, curves
-from dpviz.questions.compose.curves import ComposeFacts
+from dpviz.questions import (
+    SIGMA,
+    SIZE,
+    Answer,
+    Question,
+    Words,
+    cards,
+    gradient_fields,
+    kinds,
+    published,
+    slow_facts,
+    units,
+)
+from dpviz.questions.compose import curves, later
+from dpviz.questions.compose.curves import growth
+from dpviz.questions.compose.distances import distances, warned
+from dpviz.questions.compose.facts import ComposeFacts
+from dpviz.questions.compose.words import assumptions, formulas, headline, metrics, notes
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
-from dpviz.questions.layout import Groups, Item, Noted, Offered, Reader, experts
+from dpviz.questions.layout import FieldControl, Item, Layout, Reader, experts
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS, offered
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
 
 
-def layout(get: Reader) -> Groups:
+def layout(get: Reader) -> Layout:
     """What moves the curves that are drawn comes first; Gradients only where Bayesian DP is drawn."""
     shown = curves.drawn(get)
     *first, delta = kinds.controls(get)
     first += [curves.ORDER] if WITH_ORDERS & set(shown) else []
     if BAYESIAN in shown:
-        first.append(Noted(curves.QUANTILE, "", noise_of(get)))
+        first.append(FieldControl((curves.QUANTILE,), caption=noise_of(get)))
         linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
-        delta = replace(units.suggested(SIZE, get), why=linked)
+        delta = replace(units.suggested(SIZE, get), caption=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, *experts(TRIED, *[LAW] * (get(TRIED) > 1)))}
     if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, curves.PSI)
@@ -42,71 +54,60 @@ def layout(get: Reader) -> Groups:
             )
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, curves.READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
+    options = offered(curves.CURVES, kinds.read(get))
     return groups | {
-        "Show": (Offered(curves.CURVES, offered(curves.CURVES, kinds.read(get)), RARE), LOG_X, LOG_Y, *amplified)
+        "Show": (FieldControl((curves.CURVES,), options=options, expert_options=RARE), LOG_X, LOG_Y, *amplified)
     }
 
 
 def noise_of(get: Reader) -> str:
     """What the quantile costs, beside its slider."""
-    known, quantile = curves.GRADIENTS.read(get), get(curves.QUANTILE)
-    if not isinstance(known, Law) or not 0.0 < quantile < 1.0:
+    law, quantile = curves.GRADIENTS.read(get), get(curves.QUANTILE)
+    if not isinstance(law, Law) or not 0.0 < quantile < 1.0:
         return ""
-    times = get(SIGMA) * threshold_over_median(known.family, known.shape, quantile)
+    times = get(SIGMA) * threshold_over_median(law.family, law.shape, quantile)
     return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
 def plan_of(answer: Answer[ComposeFacts]) -> Plan:
-    """The present setting, by the tightest valid bound that is drawn.
+    """The present setting, by the tightest valid bound that is shown.
 
     Raises:
         ValueError: there is none to train with; says why.
     """
-    given, key = answer.given, answer.facts.tightest()
-    mechanism = gaussian(given["mechanism"])
+    f, key = answer.facts, answer.facts.tightest
+    mechanism = gaussian(f.mechanism)
     if key is None:
         raise ValueError("None of the selected accountants bounds ε here: select another one under Show, or add noise.")
     sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
-    return checked(
-        Plan(sigma, rate, given["steps"], given["delta"], key, given["amplification"], moment=given["order"] or 0)
-    )
+    return checked(Plan(sigma, rate, f.steps, f.delta, key, f.amplification, moment=f.options.order or 0))
 
 
-def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
+def events(answer: Answer[ComposeFacts]) -> list[Event]:
     """What is done; nothing for a mechanism whose privacy loss is not known."""
-    return [] if Tight.name in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
+    return [] if Tight.name in answer.facts.excluded else [(answer.facts.mechanism, answer.facts.steps)]
 
 
-def tuned_key(answer: Answer[ComposeFacts]) -> Hashable | None:
-    """What decides the cost of tuning; None for one run."""
-    return given("mechanism", "steps", "delta", "tried", "law")(answer) if answer.given["tried"] > 1 else None
-
-
-def tuned_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
-    """ε of the best of several runs; some 0.1 s."""
-    asked = {name: answer.given[name] for name in ("mechanism", "steps", "delta", "law")}
-    try:
-        return {"tuned": dpviz.tuned_epsilon(**asked, runs=answer.given["tried"])}
-    except ValueError as problem:
-        return {"tuned": math.inf, "untuned": str(problem)}
-
-
-GROWTH = make_question(
-    "compose/compose",
-    curves.growth,
-    layout,
-    presets=("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
+GROWTH = Question(
+    "compose",
+    "How does ε grow with steps?",
+    growth,
+    Words(headline, metrics, notes, formulas, assumptions),
+    asks="epsilon",
+    layout=layout,
+    presets=published("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
-        tight_part(steps_of, wanted=lambda answer: Tight.name in answer.given["curves"], log="log_steps", attack=True),
-        slow_facts(bayesian.rank_key, bayesian.rank_part, drawn=bayesian.rank_drawn),
-        slow_facts(bayesian.sampled_key, bayesian.sampled_part, bayesian.sampled_part, bayesian.sampled_drawn),
-        slow_facts(bayesian.beside_key, bayesian.beside_part, drawn=bayesian.beside_drawn),
-        slow_facts(tuned_key, tuned_part),
+        tight_part(events, wanted=lambda answer: Tight.name in answer.facts.curves, log="log_steps", attack=True),
+        slow_facts(later.rank_key, later.rank_part, drawn=later.with_rank),
+        slow_facts(later.sampled_key, later.sampled_part, later.sampled_part, later.with_sampled),
+        slow_facts(later.beside_key, later.beside_part, drawn=later.with_truth),
+        slow_facts(later.tuned_key, later.tuned_part),
+        slow_facts(later.longer_key, later.longer_part, later.longer_part),
     ),
     more={
-        "Distances": bayesian.distances,
+        "Distances": distances,
         "Use it": lambda answer: use_it(lambda: plan_of(answer), card_from(answer)),
-        "Accountants": lambda answer: cards(answer.given["curves"], answer.given["amplification"]),
+        "Accountants": lambda answer: cards(answer.facts.curves, answer.facts.amplification),
     },
-    below=bayesian.warned,
+    below=warned,
 )

@@ -1,7 +1,10 @@
-"""Which step size is private?"""
+"""The Langevin page: a sampler's cost, its largest private step size, the conditions of Theorem 3, and its error."""
 
-from dpviz.questions.langevin.conditions import CONDITIONS, REGION
-from dpviz.questions.langevin.curves import CLIP, COST, EPSILON, MSE, MSE_EPSILON, SIZE
+from dpviz.questions.langevin.conditions import CONDITIONS
+from dpviz.questions.langevin.cost import COST
+from dpviz.questions.langevin.errors import MSE, MSE_EPSILON
+from dpviz.questions.langevin.region import REGION
+from dpviz.questions.langevin.step_sizes import CLIP, EPSILON, SIZE
 from dpviz.questions.page import page
 
 LANGEVIN = page("langevin", COST, EPSILON, SIZE, CLIP, CONDITIONS, REGION, MSE, MSE_EPSILON)

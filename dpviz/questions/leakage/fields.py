@@ -1,15 +1,14 @@
 """Settings of the questions about a trained network, and the network that they name."""
 
-import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
-from dpviz.fields import Field
+from dpviz.fields import AnyField, Field
 from dpviz.fields.declared import choice, field, flag, number
 from dpviz.gradients.leakage import Leakage
-from dpviz.questions import Compound, Expert, Item, Own, Reader
+from dpviz.questions import Compound, FieldControl, Item, Reader, experts
 from dpviz.questions.networks import Network, RunNetwork, SmallNetwork, StandIn
 from dpviz.questions.source import Source, origin
 from dpviz.training import models
@@ -73,7 +72,9 @@ def network(get: Reader) -> Network:
 
 def _stored() -> ModuleType:
     """Only where runs are asked for: what looks at them is not there wherever questions are."""
-    return importlib.import_module("dpviz.questions.leakage.stored")
+    from dpviz.questions.leakage import stored
+
+    return stored
 
 
 def texts(network: Source[Leakage]) -> Mapping[str, str]:
@@ -86,11 +87,18 @@ def texts(network: Source[Leakage]) -> Mapping[str, str]:
     return written | {MODEL.key: named.model, STEPS.key: STEPS.write(named.training_step)}
 
 
-NETWORK = Compound((RUN, MODEL, STEPS, EXAMPLES, SEED), network, texts, {one.key: one.earlier for one in (MODEL, SEED)})
+NAMED: dict[str, AnyField] = {
+    RUN.key: RUN,
+    MODEL.entry: MODEL,
+    STEPS.key: STEPS,
+    EXAMPLES.key: EXAMPLES,
+    SEED.entry: SEED,
+}
+NETWORK = Compound(NAMED, network, texts)
 
 
 def controls(get: Reader) -> tuple[Item, ...]:
     """Which network; how a small one is trained where none of a run is looked at; which examples."""
     run = get(RUN)
     small = run == SMALL or (run == NEWEST and not _stored().finished_runs())
-    return Own("network", (RUN,)), *((MODEL, STEPS) if small else ()), EXAMPLES, Expert(SEED)
+    return FieldControl((RUN,), drawn_as="network"), *((MODEL, STEPS) if small else ()), EXAMPLES, *experts(SEED)

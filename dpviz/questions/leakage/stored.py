@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+from dpviz._extras import MissingExtra
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.questions.networks import RunNetwork
 from dpviz.runs.claims import claim_of_record, settings_of
@@ -11,10 +12,10 @@ from dpviz.runs.store.records import RunRecord, StoreError
 
 
 def finished_runs() -> list[RunRecord]:
-    """Newest first; none where the store cannot be read."""
+    """Newest first; none where the store cannot be read, or where the packages that record runs are not installed."""
     try:
         return [r for r in engine().runs(states=("done", "stopped")) if weights_of(r) is not None]
-    except StoreError:
+    except (StoreError, MissingExtra):
         return []
 
 

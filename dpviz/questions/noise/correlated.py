@@ -1,11 +1,9 @@
-"""What correlated noise buys: the error of all steps together at the same ε, against κ, beside bands and sampling."""
-
-from __future__ import annotations
+"""The error of all steps together at the same ε against κ, beside bands and sampling: what does correlation buy?"""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -13,40 +11,66 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.methods import Tight
-from dpviz.charts import Guide, LinePlot, Ring, look
+from dpviz.charts import Axis, Guide, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import BandedNoise, Correlated, CorrelatedNoise
-from dpviz.questions import DELTA, Answer, cards, chart, make_question, slow_facts
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, cards, slow_facts
 from dpviz.questions.needed import TOLERANCE
-from dpviz.questions.noise.needs import TARGET
+from dpviz.questions.noise.settings import TARGET
 
-ROOM = "noise/correlated"
 MOST_STEPS = 100_000
 BATCHES, EPOCHS, DECAY, BAND = (PARAMETERS[name] for name in ("batches", "epochs", "decay", "band"))
 DECAYS = np.concatenate([np.linspace(0.0, 0.9, 46), 1.0 - np.geomspace(0.1, 1e-3, 60)[1:]])
+SETTLED = 32  # w steps after which running sums are taken for their last value
 
 
-@dataclass(frozen=True, eq=False)
-class Bought:
+class DecayError(NamedTuple):
+    """The error with a share κ of the noise taken back."""
+
+    decay: float
+    error: float
+
+
+class BandError(NamedTuple):
+    """The error of banded noise, w bands wide."""
+
+    width: int
+    error: float
+
+
+@dataclass(frozen=True)
+class CorrelatedFacts:
     """Errors of the noise in sums of gradients over the first 1, …, T steps, each ÷ that of independent noise.
 
     Attributes:
-        mine, best: at the chosen κ, and at the best one of the curve, (κ, error).
-        banded: at the chosen band, and at the best one that was tried, (w, error).
+        mine, best: at the chosen κ, and at the best one of the curve.
+        banded, best_band: at the chosen band, no wider than an epoch, and at the best one that was tried.
         noise: σ that the chosen κ needs for the target ε.
         sampled: of independent noise on Poisson batches at the same ε; None while it is not there.
     """
 
-    mine: float
-    best: tuple[float, float]
-    banded: tuple[tuple[int, float], tuple[int, float]]
+    mine: DecayError
+    best: DecayError
+    banded: BandError
+    best_band: BandError
     noise: float
-    steps: int
+    batches: int
+    epochs: int
+    band: int
+    target_epsilon: float
+    delta: float
     sampled: float | None = None
 
+    @property
+    def steps(self) -> int:
+        """Of all epochs."""
+        return self.batches * self.epochs
 
-SETTLED = 32  # w steps after which running sums are taken for their last value
+    @property
+    def sampled_text(self) -> str:
+        """The error on Poisson batches; "…" while it is not there."""
+        return "…" if self.sampled is None else numbers.percent(self.sampled)
 
 
 def error(run: Correlated, steps: int) -> float:
@@ -74,19 +98,7 @@ def inverse(column: Array) -> Array:
     return result
 
 
-@remembered
-def _errors(batches: int, epochs: int) -> tuple[Array, tuple[int, float]]:
-    """Along DECAYS, and the best of some bands; ÷ that of independent noise."""
-    steps = batches * epochs
-    alone = math.sqrt(epochs * (steps + 1) / 2.0)
-    curve = [_decayed(decay, batches, epochs) for decay in DECAYS.tolist()]
-    bands = sorted({int(w) for w in np.geomspace(1, batches, 16).round()})
-    each = [error(BandedNoise(1.0, w, batches, epochs), steps) for w in bands]
-    at = int(np.argmin(each))
-    return np.array(curve) / alone, (bands[at], each[at] / alone)
-
-
-def _decayed(decay: float, batches: int, epochs: int) -> float:
+def decayed_error(decay: float, batches: int, epochs: int) -> float:
     """`error` of z_t − κ z_{t−1}, whose running sums are 1, 1 − κ, 1 − κ, …"""
     steps = batches * epochs
     return CorrelatedNoise(1.0, decay, batches, epochs).sensitivity * math.sqrt(
@@ -94,7 +106,23 @@ def _decayed(decay: float, batches: int, epochs: int) -> float:
     )
 
 
-def bought(
+def independent_error(batches: int, epochs: int) -> float:
+    """`error` of independent noise."""
+    return math.sqrt(epochs * (batches * epochs + 1) / 2.0)
+
+
+@remembered
+def errors(batches: int, epochs: int) -> tuple[Array, BandError]:
+    """Along DECAYS, and the best of some bands; ÷ that of independent noise."""
+    alone = independent_error(batches, epochs)
+    curve = [decayed_error(decay, batches, epochs) for decay in DECAYS.tolist()]
+    bands = sorted({int(w) for w in np.geomspace(1, batches, 16).round()})
+    each = [error(BandedNoise(1.0, w, batches, epochs), batches * epochs) for w in bands]
+    at = int(np.argmin(each))
+    return np.array(curve) / alone, BandError(bands[at], each[at] / alone)
+
+
+def correlated(
     *,
     batches: Annotated[int, BATCHES],
     epochs: Annotated[int, EPOCHS],
@@ -102,7 +130,7 @@ def bought(
     band: Annotated[int, BAND],
     target_epsilon: Annotated[float, TARGET],
     delta: Annotated[float, DELTA],
-) -> Answer[Bought]:
+) -> Answer[CorrelatedFacts]:
     """The error at the same ε against κ."""
     steps = batches * epochs
     if steps > MOST_STEPS:
@@ -110,69 +138,138 @@ def bought(
             f"A run of {numbers.steps(batches)} batches × {numbers.steps(epochs)} epochs has {numbers.steps(steps)} "
             f"steps: choose fewer, {numbers.steps(MOST_STEPS)} at most."
         )
-    alone = math.sqrt(epochs * (steps + 1) / 2.0)
-    run = CorrelatedNoise(1.0, decay, batches, epochs)
-    curve, best_band = _errors(batches, epochs)
+    alone = independent_error(batches, epochs)
+    curve, best_band = errors(batches, epochs)
     at, width = int(np.argmin(curve)), min(band, batches)
-    mine = _decayed(decay, batches, epochs) / alone
-    facts = Bought(
-        mine,
-        (float(DECAYS[at]), float(curve[at])),
-        ((width, error(BandedNoise(1.0, width, batches, epochs), steps) / alone), best_band),
-        _noise(target_epsilon, delta, mechanism=run, steps=1),
-        steps,
+    facts = CorrelatedFacts(
+        mine=DecayError(decay, decayed_error(decay, batches, epochs) / alone),
+        best=DecayError(float(DECAYS[at]), float(curve[at])),
+        banded=BandError(width, error(BandedNoise(1.0, width, batches, epochs), steps) / alone),
+        best_band=best_band,
+        noise=noise_for(target_epsilon, delta, mechanism=CorrelatedNoise(1.0, decay, batches, epochs), steps=1),
+        batches=batches,
+        epochs=epochs,
+        band=band,
+        target_epsilon=target_epsilon,
+        delta=delta,
     )
-    shown = {"shown": (min(0.05, 0.8 * curve[at], 0.8 * best_band[1]), 1.5)}
-    return Answer(chart(ROOM, "correlated", DECAYS, {"decay": curve}, {}, shown, rings=_rings(facts, decay)), facts)
-
-
-def _noise(target: float, delta: float, **given: Any) -> float:
-    return float(
-        dpviz.solve(
-            "noise_multiplier", method=Tight.name, target_epsilon=target, delta=delta, tolerance=TOLERANCE, **given
-        )
+    plot = LinePlot(
+        Axis("share of the noise taken back κ", name="κ", column="decay"),
+        Axis(
+            "error ÷ that of independent noise",
+            name="error",
+            column="error",
+            log=True,
+            lowest="best",
+            shown=(min(0.05, 0.8 * facts.best.error, 0.8 * best_band.error), 1.5),
+        ),
+        (Line("decay", "noise with κ", DECAYS, curve, look.SOLID, color=look.BLUE),),
+        rings=rings(facts),
+        end_values=False,
     )
+    return Answer(plot, facts)
 
 
-def _rings(facts: Bought, decay: float) -> tuple[Ring, ...]:
-    best, least = facts.best
-    return (
-        Ring(best, least, f"best: κ = {numbers.plain(best, digits=3)}, error {least:.3f}", look.ORANGE, name="best κ"),
-        Ring(decay, facts.mine, f"κ = {numbers.plain(decay)}, error {facts.mine:.3f}", look.GREY),
-    )
+def rings(f: CorrelatedFacts) -> tuple[Ring, ...]:
+    best = f"best: κ = {numbers.plain(f.best.decay)}, error {f.best.error:.3f}"
+    mine = f"κ = {numbers.plain(f.mine.decay)}, error {f.mine.error:.3f}"
+    return Ring(*f.best, best, look.ORANGE, name="best κ"), Ring(*f.mine, mine, look.GREY)
 
 
-def sampled_key(answer: Answer[Bought]) -> Hashable:
-    return tuple(answer.given[name] for name in ("batches", "epochs", "target_epsilon", "delta"))
+def noise_for(target_epsilon: float, delta: float, **mechanism: Any) -> float:
+    """The least noise with which the mechanism keeps the target."""
+    asked: dict[str, Any] = {"target_epsilon": target_epsilon, "delta": delta, "tolerance": TOLERANCE} | mechanism
+    return float(dpviz.solve("noise_multiplier", method=Tight.name, **asked))
 
 
-def sampled(answer: Answer[Bought]) -> dict[str, float]:
+def sampled_key(answer: Answer[CorrelatedFacts]) -> Hashable:
+    f = answer.facts
+    return f.batches, f.epochs, f.target_epsilon, f.delta
+
+
+def sampled(answer: Answer[CorrelatedFacts]) -> dict[str, float]:
     """Independent noise on Poisson batches of the same size."""
-    batches, epochs, target, delta = (answer.given[name] for name in ("batches", "epochs", "target_epsilon", "delta"))
-    poisson = _noise(target, delta, sample_rate=1.0 / batches, steps=batches * epochs)
-    alone = _noise(target, delta, mechanism=CorrelatedNoise(1.0, 0.0, batches, epochs), steps=1)
+    f = answer.facts
+    poisson = noise_for(f.target_epsilon, f.delta, sample_rate=1.0 / f.batches, steps=f.steps)
+    fixed = CorrelatedNoise(1.0, 0.0, f.batches, f.epochs)
+    alone = noise_for(f.target_epsilon, f.delta, mechanism=fixed, steps=1)
     return {"sampled": poisson / alone if alone else 1.0}
 
 
-def with_levels(answer: Answer[Bought]) -> LinePlot:
+def with_levels(answer: Answer[CorrelatedFacts]) -> LinePlot:
     """The plot with what does not depend on κ, as far as it is there."""
     assert isinstance(answer.plot, LinePlot)
-    (width, here), (best, least) = answer.facts.banded
+    f = answer.facts
     guides = [
         Guide("y", 1.0, "independent noise"),
-        Guide("y", here, f"banded, w = {width}"),
+        Guide("y", f.banded.error, f"banded, w = {f.banded.width}"),
     ]
-    if best != width:
-        guides.append(Guide("y", least, f"banded, best: w = {best}"))
-    if answer.facts.sampled is not None:
-        guides.append(Guide("y", answer.facts.sampled, "independent noise, Poisson batches"))
+    if f.best_band.width != f.banded.width:
+        guides.append(Guide("y", f.best_band.error, f"banded, best: w = {f.best_band.width}"))
+    if f.sampled is not None:
+        guides.append(Guide("y", f.sampled, "independent noise, Poisson batches"))
     return replace(answer.plot, guides=tuple(guides))
 
 
-CORRELATED = make_question(
-    f"{ROOM}/correlated",
-    bought,
-    {"Question": (TARGET, DELTA), "Run": (BATCHES, EPOCHS), "Noise": (DECAY, BAND)},
+def headline(f: CorrelatedFacts) -> str:
+    return (
+        "At the same ε, and with the same batches in every epoch, noise with "
+        f"<b>κ = {numbers.plain(f.best.decay)}</b> has <b>{numbers.percent(f.best.error)}</b> of the error of "
+        f"independent noise. Banded noise has <b>{numbers.percent(f.best_band.error)}</b>, independent noise on "
+        f"Poisson batches <b>{f.sampled_text}</b>."
+    )
+
+
+def metrics(f: CorrelatedFacts) -> Iterator[Metric]:
+    gain = "of the error of independent noise; 100 % means no gain"
+    yield Metric("My κ: error", numbers.percent(f.mine.error), gain)
+    yield Metric("My κ: σ", numbers.up(f.noise), f"noise ÷ C of each step; {numbers.steps(f.steps)} steps")
+    yield Metric(
+        f"Banded, w = {f.banded.width}: error",
+        numbers.percent(f.banded.error),
+        f"best band tried: w = {f.best_band.width}, {numbers.percent(f.best_band.error)}",
+    )
+    yield Metric("Poisson batches: error", f.sampled_text, "independent noise, sampling rate 1/t")
+
+
+def notes(f: CorrelatedFacts) -> Iterator[Note]:
+    if f.sampled is not None and f.sampled < min(f.best.error, f.best_band.error):
+        yield Note(
+            "At this ε, independent noise on Poisson batches is better than any correlated noise here. "
+            "A larger ε favours correlated noise."
+        )
+    if f.band > f.batches:
+        yield Note(f"The band is wider than an epoch: w = t = {f.batches} is shown.", "caution")
+
+
+def formulas(f: CorrelatedFacts) -> Iterator[Formula]:
+    yield Formula(
+        "Sensitivity (Kalinin, Lampert 2024, Theorem 2)",
+        rf"\Bigl\| \sum_{{j < {f.epochs}}} \lambda^{{i - {f.batches} j}} \Bigr\|_{{i \ge {f.batches} j}}",
+    )
+    yield Formula("Error", rf"\tfrac{{1}}{{\sqrt T}} \| A C^{{-1}} \|_F \cdot \mathrm{{sens}}(C),\quad T = {f.steps}")
+
+
+ASSUMPTIONS = """
+- **Error:** the root mean square of the noise in the sum of the first 1, 2, …, T steps. It measures how far noise moves
+  the weights of SGD with one learning rate. It does not measure the gradients or the accuracy.
+- **Same ε:** each kind of noise gets the σ with which the whole run costs the target ε at δ. A step with correlated
+  noise needs a larger σ than one with independent noise.
+- **Batches:** with correlated noise, the same t batches come in the same order in all E epochs, and the attacker knows
+  them. Nothing is gained from sampling. Neighbours: one example contributes, or contributes nothing (zero-out).
+- **Poisson batches:** each example joins each step with probability 1/t. Neighbours: one example is added or removed.
+- **κ:** each step takes back a share κ of the last step's noise (DP-λCGD, which calls it λ). **Banded** noise takes
+  back parts of the noise of the last w − 1 steps, by the banded square root (Kalinin, Lampert 2024). It needs memory
+  for w − 1 more gradients.
+"""
+
+CORRELATED = Question(
+    "correlated",
+    "What does correlated noise buy?",
+    correlated,
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="best",
+    layout={"Question": (TARGET, DELTA), "Run": (BATCHES, EPOCHS), "Noise": (DECAY, BAND)},
     slow=(slow_facts(sampled_key, sampled, None, with_levels),),
     more={"Accountants": lambda _: cards((Tight.name,))},
 )

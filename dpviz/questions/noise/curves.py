@@ -7,9 +7,10 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
+from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound
+from dpviz.accounting.bayesian.sweep import BayesianSweep
 from dpviz.accounting.methods import Renyi
-from dpviz.accounting.renyi.search import order_search
+from dpviz.accounting.renyi.best_epsilon import order_search
 from dpviz.fields import several
 from dpviz.gradients.law_bound import law_bound
 from dpviz.mechanisms import Mechanism, SampledGaussian
@@ -115,9 +116,9 @@ def share_of(quantile: str) -> float:
 
 
 def name_of(key: str) -> str:
-    """What a chart calls a method: "moments", "Bayesian 0.50" with its quantile."""
+    """What a chart calls a method: "moments", "Bayesian (weaker) 0.50" with its quantile."""
     base, _, quantile = key.partition(".")
-    first = "as printed" if base == "printed" else "Bayesian"
+    first = "as printed" if base == "printed" else "Bayesian (weaker)"
     return f"{first} {QUANTILES.options[quantile]}" if quantile else NAMES[base]
 
 
@@ -219,8 +220,15 @@ def law_values(known: Law, weak: BayesianAsk, plan: NoiseAxis) -> tuple[Array, A
 
 def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tuple[Array, Array]:
     """The same at any σ."""
-    asked = known.clip(weak.share) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": weak.delta_mu}
-    bound = law_bound(**asked, noise_multiplier=sigma)
+    bound = law_bound(
+        known.family,
+        shape=known.shape,
+        quantile=weak.share,
+        noise_multiplier=sigma,
+        sample_rate=plan.rate,
+        steps=plan.steps,
+        delta_mu=weak.delta_mu,
+    )
     return bound.upper, bound.order
 
 

@@ -1,159 +1,73 @@
-"""Which accuracy may be expected at this ε: recorded and published runs on a data set, one point each."""
+"""Accuracy against ε of recorded and published runs on a data set: which accuracy may I expect at this ε?"""
 
-import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import pandas as pd
 
-from dpviz import library as dpviz
-from dpviz._remember import remembered
 from dpviz.accounting.methods import Tight
-from dpviz.charts import Guide, Point, Ring, look
-from dpviz.experiments.record import Spread, recorded
+from dpviz.charts import Axis, Guide, Line, LinePlot, Point, Ring, look
 from dpviz.fields import choice, flag, numbers
-from dpviz.questions import DELTA, Answer, Block, Compound, Reader, make_question, rows, tables_of
-from dpviz.questions.chart_tables import attributes, chart
-from dpviz.questions.noise.needs import TARGET
-from dpviz.questions.printed import adult
+from dpviz.questions import DELTA, Answer, Block, Compound, Metric, Note, Question, Reader, Words
+from dpviz.questions.noise.expected_methods import METHODS, Method
+from dpviz.questions.noise.reached import Reached
+from dpviz.questions.noise.settings import TARGET
 
-ROOM = "noise/expected"
 DATA, OWN = choice("accdata"), flag("accown")
 LEAST = 1e-3  # ε that is shown
-OF_ADULT = {"sgld": ("Rényi", adult.DELTA), "sample": ("pure DP", 0.0)}  # accountant and δ of these recorded methods
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What one method reached on test data, and at which ε.
-
-    Attributes:
-        method: in words, with the number of training examples where a data set has several.
-        source: who measured it.
-        epsilon, delta: of adding or removing one example.
-        accountant: whose ε it is.
-        accuracy: the mean over the runs.
-        low, high: the lowest and the highest of them.
-        runs: how many; 0 where that was not published.
-        note: what else has to be known of the ε.
-    """
-
-    method: str
-    source: str
-    epsilon: float
-    delta: float
-    accountant: str
-    accuracy: float
-    low: float
-    high: float
-    runs: int
-    note: str = ""
-
-    @property
-    def span(self) -> str:
-        """The lowest and the highest run; empty where there is one."""
-        return f"{numbers.tenths(self.low)} to {numbers.tenths(self.high)}" if self.low < self.high else ""
-
-    @property
-    def counted(self) -> str:
-        """How many runs it is a mean of."""
-        return {0: "runs not stated", 1: "one run"}.get(self.runs, f"mean of {self.runs} runs")
-
-    @property
-    def bound(self) -> str:
-        """Its ε and δ; ε is rounded up, but for what was printed."""
-        return f"ε = {numbers.epsilon(self.epsilon, up=self.runs > 0)} at δ = {numbers.delta(self.delta)}"
-
-    @property
-    def text(self) -> str:
-        """All of it, as a hover's HTML."""
-        bound = f"{self.bound} ({self.accountant})"
-        spread = f" ({self.span})" * bool(self.span)
-        reached = f"{self.method}: {numbers.tenths(self.accuracy)}{spread}"
-        parts = (reached, bound, f"{self.source}, {self.counted}", self.note)
-        return "<br>".join(map(escape, filter(None, parts)))
-
-
-@dataclass(frozen=True)
-class Expected:
+class ExpectedFacts:
     """The points of a data set.
 
     Attributes:
         data: its name.
-        target, delta: what is asked for.
+        target_epsilon, delta: what is asked for.
         measured, published, own: the points: recorded with dpviz, printed in papers, in the store of this machine.
+        best_measured, best_published, best_own: the most accurate of them that keep (ε, δ); None where none does.
     """
 
     data: str
-    target: float
+    target_epsilon: float
     delta: float
     measured: tuple[Reached, ...]
     published: tuple[Reached, ...]
     own: tuple[Reached, ...]
+    best_measured: Reached | None
+    best_published: Reached | None
+    best_own: Reached | None
 
-    def best(self, points: Sequence[Reached]) -> Reached | None:
-        """The most accurate of those that promise at least (ε, δ) as asked; None where there is none."""
-        kept = [one for one in points if one.epsilon <= self.target * (1.0 + 1e-9) and one.delta <= self.delta]
-        return max(kept, key=lambda one: one.accuracy, default=None)
+    @property
+    def points(self) -> tuple[Reached, ...]:
+        """All of them."""
+        return self.measured + self.published + self.own
 
     @property
     def other_delta(self) -> list[str]:
         """Methods whose ε is at a δ larger than the one asked for."""
-        points = (*self.measured, *self.published, *self.own)
-        named = (f"{one.method} (δ = {numbers.delta(one.delta)})" for one in points if one.delta > self.delta)
+        named = (f"{one.method} (δ = {numbers.delta(one.delta)})" for one in self.points if one.delta > self.delta)
         return list(dict.fromkeys(named))
 
 
-def measured(table: dict[str, Any], delta: float) -> list[Reached]:
-    """The points of one method that was recorded with dpviz, by ascending ε."""
-    method, source = table["method"], "measured with dpviz"
-    if "adult" in table:
-        accountant, delta = OF_ADULT[table["adult"]]
-        arms = adult.reached_on_adult(table["adult"], "added")
-        costs = [(arm.epsilon, adult.adult_record().values(arm.arm, "test_accuracy")) for arm in arms]
-    else:
-        accountant, record = Tight().short_label, recorded(table["record"])
-        accuracy = table.get("accuracy", "test_accuracy")
-        costs = [(epsilon_of(table["record"], arm, delta), record.values(arm, accuracy)) for arm in table["arms"]]
-    points = []
-    for epsilon, values in costs:
-        mean, low, high = Spread.of(values)
-        points.append(Reached(method, source, epsilon, delta, accountant, mean, low, high, int(values.size)))
-    return sorted(points, key=lambda one: one.epsilon)
-
-
-@remembered
-def epsilon_of(key: str, arm: str, delta: float) -> float:
-    """ε of the steps that an arm of a record made, by the numerical (PLD) accountant."""
-    record, settings = recorded(key), recorded(key).settings[arm]
-    examples, steps = (int(record.values(arm, name)[0]) for name in ("examples", "steps"))
-    rate = settings["batch_size"] / examples
-    run = {"noise_multiplier": settings["noise_multiplier"], "sample_rate": rate, "steps": steps}
-    return float(dpviz.epsilon(Tight.name, **run, delta=delta))
-
-
-def published(table: dict[str, Any]) -> list[Reached]:
-    """The points of one method in a paper, as printed."""
-    shared = {name: table[name] for name in ("method", "source", "delta", "accountant")}
-    return [
-        Reached(**shared, epsilon=epsilon, accuracy=share, low=share, high=share, runs=0, note=table.get("note", ""))
-        for epsilon, share in table["points"]
-    ]
+def best(points: Sequence[Reached], target_epsilon: float, delta: float) -> Reached | None:
+    """The most accurate of those that promise at least (ε, δ) as asked; None where there is none."""
+    kept = [one for one in points if one.epsilon <= target_epsilon * (1.0 + 1e-9) and one.delta <= delta]
+    return max(kept, key=lambda one: one.accuracy, default=None)
 
 
 def own_runs(get: Reader) -> tuple[Reached, ...]:
     """The runs of this machine's store on the chosen data; none where they are not asked for."""
     if not get(OWN):
         return ()
-    # Only where runs are asked for: what looks at them is not there wherever questions are.
-    own: tuple[Reached, ...] = importlib.import_module("dpviz.questions.noise.own_runs").reached(get(DATA))
-    return own
+    # Here, because what looks at runs needs packages that are not there wherever questions are.
+    from dpviz.questions.noise.own_runs import reached
+
+    return reached(get(DATA))
 
 
-OWN_RUNS = Compound((OWN,), own_runs, lambda runs: {OWN.key: OWN.write(bool(runs))})
+OWN_RUNS = Compound({OWN.key: OWN}, own_runs, lambda runs: {OWN.key: OWN.write(bool(runs))})
 
 
 def expected(
@@ -162,55 +76,152 @@ def expected(
     delta: Annotated[float, DELTA],
     data: Annotated[str, DATA],
     runs: Annotated[tuple[Reached, ...], OWN_RUNS],
-) -> Answer[Expected]:
+) -> Answer[ExpectedFacts]:
     """Accuracy against ε: what was measured with its lowest and highest run, what was printed as diamonds."""
-    methods = [table for table in tables_of(ROOM)["methods"] if table["data"] == data]
-    points = [measured(t, delta) if "source" not in t else published(t) for t in methods]
-    facts = Expected(
+    methods = [(method, method.points(delta)) for method in METHODS if method.data == data]
+    measured = [(one, method.color) for method, reached in methods if not method.published for one in reached]
+    published = [one for method, reached in methods if method.published for one in reached]
+    facts = ExpectedFacts(
         DATA.options[data],
         target_epsilon,
         delta,
-        tuple(one for each in points for one in each if one.runs),
-        tuple(one for each in points for one in each if not one.runs),
+        tuple(one for one, _ in measured),
+        tuple(published),
         runs,
+        best_measured=best([one for one, _ in measured], target_epsilon, delta),
+        best_published=best(published, target_epsilon, delta),
+        best_own=best(runs, target_epsilon, delta),
     )
-    curves, rings, diamonds = {}, [], []
-    for table, each in zip(methods, points, strict=True):
-        style = attributes({"color": table["color"]})
-        name = table["method"] if "source" not in table else f"{table['method']}, {table['source']}"
-        own = {"x": [one.epsilon for one in each], "y": [one.accuracy for one in each], "name": name}
-        curves[table["key"]] = own | style | {"end": table["end"], "approximate": "source" in table, "label": name}
-        if "source" in table:
-            diamonds += [Point(one.epsilon, one.accuracy, one.text, Tight.name) for one in each]
-        else:
-            rings += [Ring(one.epsilon, one.accuracy, one.text, style["color"], one.low, one.high) for one in each]
-    rings += [Ring(one.epsilon, one.accuracy, one.text, look.GREY) for one in runs]
-    everything = (*facts.measured, *facts.published, *runs)
-    epsilons = sorted({max(one.epsilon, LEAST) for one in everything})
-    low, high = min(one.low for one in everything), max(one.high for one in everything)
-    plot = chart(
-        ROOM,
-        "expected",
-        np.empty(0),
-        curves,
-        x_axis={"shown": (0.8 * epsilons[0], max(epsilons[-1], 1.0)), "marks": tuple(epsilons)},
-        y_axis={"shown": (low - 0.05 * (high - low) - 0.005, min(1.0, high + 0.1 * (high - low) + 0.005))},
-        rings=tuple(rings),
-        points=tuple(diamonds),
-        guides=(Guide("x", target_epsilon, f"target ε = {numbers.plain(target_epsilon)}"),),
+    plot = LinePlot(
+        *axes(facts),
+        tuple(line(method, reached) for method, reached in methods),
+        rings=(
+            *(Ring(one.epsilon, one.accuracy, one.text, color, one.low, one.high) for one, color in measured),
+            *(Ring(one.epsilon, one.accuracy, one.text, look.GREY) for one in runs),
+        ),
+        points=tuple(Point(one.epsilon, one.accuracy, one.text, Tight.name) for one in published),
+        guides=(Guide("x", target_epsilon, f"target ε = {numbers.entered(target_epsilon)}"),),
+        end_values=False,
     )
     return Answer(plot, facts)
 
 
-def points(answer: Answer[Expected]) -> list[Block]:
+def line(method: Method, points: Sequence[Reached]) -> Line:
+    """One method's points, connected; what a paper printed is dashed."""
+    return Line(
+        method.key,
+        method.name,
+        [one.epsilon for one in points],
+        [one.accuracy for one in points],
+        look.SOLID,
+        approximate=method.published,
+        color=method.color,
+        end=method.end,
+        label=method.name,
+    )
+
+
+def axes(f: ExpectedFacts) -> tuple[Axis, Axis]:
+    """ε and accuracy, as far as the points lie."""
+    epsilons = sorted({max(one.epsilon, LEAST) for one in f.points})
+    low, high = min(one.low for one in f.points), max(one.high for one in f.points)
+    x = Axis(
+        "ε at most",
+        name="ε",
+        column="epsilon",
+        log=True,
+        shown=(0.8 * epsilons[0], max(epsilons[-1], 1.0)),
+        hover="ε = %{x:.3~g}",
+        marks=tuple(epsilons),
+    )
+    y = Axis(
+        "test accuracy",
+        name="accuracy",
+        column="test_accuracy",
+        kind="share",
+        shown=(low - 0.05 * (high - low) - 0.005, min(1.0, high + 0.1 * (high - low) + 0.005)),
+        write=numbers.tenths,
+    )
+    return x, y
+
+
+def headline(f: ExpectedFacts) -> str:
+    both = f"At ε ≤ <b>{numbers.at_most(f.target_epsilon)}</b> and δ = {numbers.delta(f.delta)}"
+    measured, published = f.best_measured, f.best_published
+    reached = []
+    if measured:
+        accuracy = numbers.tenths(measured.accuracy)
+        reached.append(f"a run measured here on {f.data} reaches <b>{accuracy}</b> ({measured.method})")
+    if published:
+        run = "a published one" if measured else f"a published run on {f.data} reaches"
+        reached.append(f"{run} <b>{numbers.tenths(published.accuracy)}</b> ({published.source})")
+    if not reached:
+        return f"{both}, no recorded run on {f.data} satisfies both."
+    return f"{both}, {', '.join(reached)}."
+
+
+def metrics(f: ExpectedFacts) -> Iterator[Metric]:
+    yield best_metric("Measured here", f.best_measured, "no run with this ε and δ")
+    yield best_metric("Published", f.best_published, "none with this ε and δ")
+    if f.own:
+        yield best_metric("Your own runs", f.best_own, "none with this ε and δ")
+
+
+def best_metric(name: str, point: Reached | None, none: str) -> Metric:
+    return Metric(name, "–", none) if point is None else Metric(name, numbers.tenths(point.accuracy), point.bound)
+
+
+def notes(f: ExpectedFacts) -> Iterator[Note]:
+    if f.other_delta:
+        names = ", ".join(f.other_delta)
+        yield Note(f"Not counted, because their ε is at a larger δ than yours: {names}.", "caution")
+    yield Note(
+        "Circles are means of several runs measured here, diamonds are published values as printed. They are not a "
+        "forecast for your data."
+    )
+
+
+ASSUMPTIONS = """
+- **A point is not a forecast.** It shows what one method reached with chosen settings. Your accuracy depends on your
+  data, network and settings.
+- **Accuracy** is the share of right answers on test data. Settings were chosen with public or test data in mind: the
+  ε here covers the training run, not that choice.
+- **Circles** are runs measured with dpviz: the mean over seeds, with the lowest and the highest. Their ε is computed at
+  your δ by the numerical (PLD) accountant, for one example added or removed and Poisson sampling. The ε of DP-SGLD on
+  Adult is Rényi DP's at δ = 1e-4; one posterior sample has δ = 0.
+- **Seeds** of these runs are known, so the runs only show which accuracy is reached; their noise protects nobody.
+- **Grey circles** are your own runs, one run each, at the ε and δ that each may claim.
+- **Diamonds** are published values as printed, at the δ of the paper. The ε of PATE depends on how its teachers voted.
+- **Left out** are printed accuracies whose ε could not be confirmed for the same run: Triastcyn & Faltings 2020, Table
+  1, and Li et al. 2019, Table 1, for MNIST and SGHMC. The Papers page has them.
+"""
+
+
+def points(answer: Answer[ExpectedFacts]) -> list[Block]:
     """A row a point."""
-    return [pd.DataFrame(rows(ROOM, "points", answer.facts))]
+    rows = [
+        {
+            "method": one.method,
+            "accuracy": numbers.tenths(one.accuracy),
+            "lowest to highest": one.span or "–",
+            "guarantee": one.bound,
+            "accountant": one.accountant,
+            "source": one.source,
+            "runs": one.counted,
+            "note": one.note,
+        }
+        for one in answer.facts.points
+    ]
+    return [pd.DataFrame(rows)]
 
 
-EXPECTED = make_question(
-    f"{ROOM}/expected",
+EXPECTED = Question(
+    "expected",
+    "Which accuracy may I expect at this ε?",
     expected,
-    {"Question": (TARGET, DELTA, DATA, OWN)},
+    Words(headline, metrics, notes, assumptions=ASSUMPTIONS),
+    asks="best_measured",
+    layout={"Question": (TARGET, DELTA, DATA, OWN)},
     more={"The runs": points},
     option="accuracy",
 )

@@ -1,113 +1,33 @@
-"""What each method needs for the target, whichever number is missing: how it is compared, and written."""
-
-from __future__ import annotations
+"""Each method's answer for a target ε, whichever number is missing: the facts of both questions about it."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Kind
+from dpviz.accounting.calibration import LARGEST_STEPS
 from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Tight
-from dpviz.accounting.solve import LARGEST_STEPS
-from dpviz.charts import Axis, Dot, DotPlot, look
-from dpviz.fields import number, numbers, several
-from dpviz.gradients.law_bound import threshold_over_median
-from dpviz.mechanisms import Event, Mechanism
-from dpviz.questions import DELTA, LATER, STEPS, Note, Reader, guessing, kinds, rows, tables_of
-from dpviz.questions.gradient_fields import gradients_where
+from dpviz.fields import numbers
+from dpviz.gradients.clipped_law import threshold_over_median
+from dpviz.mechanisms import Event
+from dpviz.questions import Note, guessing, kinds
 from dpviz.questions.gradients import Gradients, Law, no_bayesian
-from dpviz.questions.methods import OFFERED, left_out, method, offered
-from dpviz.questions.needed import SYMBOLS, Composed, Need
-from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
-from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
+from dpviz.questions.methods import method
+from dpviz.questions.needed import SYMBOLS, Need
+from dpviz.questions.noise.curves import BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
+from dpviz.questions.noise.settings import NoiseAsked
 from dpviz.questions.tight_band import TightBand
 
-TARGET = number("target")
-METHODS = several("noisecurves", options=OFFERED)
-
-
-def asks(get: Reader, key: str) -> bool:
-    """Whether a method is switched on, and offered."""
-    return key in get(METHODS) and key in offered(METHODS, kinds.read(get))
-
-
-def weak(get: Reader) -> bool:
-    """Whether Bayesian DP is asked at all."""
-    return asks(get, BAYESIAN) and bool(get(QUANTILES))
-
-
-GRADIENTS = gradients_where(weak, laws=True)
-WRITTEN_AS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
 ANY = "any"
-TITLES: dict[str, str] = tables_of("noise/needs")["titles"]
-HUES: dict[str, str] = tables_of("noise/needs")["hues"]
-
-
-@dataclass(frozen=True)
-class NoiseAsked:
-    """What both questions ask for: the keywords of their answers. Where δ_μ is None it is δ."""
-
-    mechanism: Annotated[Mechanism, kinds.MECHANISM]
-    steps: Annotated[int, STEPS]
-    delta: Annotated[float, DELTA]
-    target_epsilon: Annotated[float, TARGET]
-    methods: Annotated[tuple[str, ...], METHODS]
-    amplification: Annotated[str, AMPLIFICATION]
-    quantiles: Annotated[tuple[str, ...], QUANTILES]
-    clip: Annotated[str, CLIP]
-    delta_mu: Annotated[float | None, DELTA_MU]
-    failure: Annotated[float, FAILURE]
-    gradients: Annotated[Gradients | None, GRADIENTS]
-    tried: Annotated[int, TRIED]
-    law: Annotated[str, LAW]
-
-    @property
-    def weak_delta(self) -> float:
-        """δ_μ of Bayesian DP."""
-        return self.delta_mu or self.delta
-
-    @property
-    def composed(self) -> Composed:
-        return Composed(self.mechanism, self.steps, self.delta)
-
-    @cached_property
-    def left(self) -> dict[str, str]:
-        """Methods that there are none of under this mechanism, the tight one among them, and why."""
-        return left_out((*self.methods, Tight.name), self.mechanism)
-
-    @property
-    def dp(self) -> list[str]:
-        """The methods of DP."""
-        return [key for key in self.methods if key != BAYESIAN and key not in self.left]
-
-    def facts(self, unknown: str, add: Callable[[Gradients, BayesianAsk], None]) -> Needs:
-        """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
-
-        What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
-        """
-        bounds = [key for key in self.dp if method(key, self.amplification).kind is Kind.UPPER]
-        if not self.dp and self.left and Tight.name not in self.left:
-            bounds = [Tight.name]
-        facts = Needs(unknown, self, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in self.quantiles)]))
-        if BAYESIAN not in self.methods or BAYESIAN in self.left or self.gradients is None:
-            return facts
-        try:
-            if isinstance(self.gradients, Law):
-                facts = replace(facts, certified=True, known=self.gradients)
-            else:
-                sample = self.gradients.sample()
-                certified = self.clip == "both" and sample.independent
-                facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
-            for quantile in self.quantiles:
-                add(self.gradients, BayesianAsk(quantile, self.clip, self.failure, self.weak_delta))
-        except ValueError as problem:
-            facts = replace(facts, problem=no_bayesian(problem))
-        return facts
+TITLES = {  # of what is missing; a mechanism names its noise
+    "steps": "steps T allowed",
+    "sample_rate": "sampling rate q allowed",
+    "delta": "δ reached (δ_μ for Bayesian DP)",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +45,7 @@ class Needs:
         certified: whether Bayesian DP's answers are bounds: gradients are clipped, distances independent.
         size: how many distances it has; 0 for no sample, or none that can be used.
         independent: whether no two of them share a gradient.
+        unit: what σ divides the noise by: "2C" for pairs of gradients.
         known: the distribution, where Bayesian DP rests on a known one and on no sample.
         problem: why Bayesian DP has no answer.
         tight: the tight interval along the noise.
@@ -141,13 +62,12 @@ class Needs:
     certified: bool = False
     size: int = 0
     independent: bool = True
+    unit: str = "C"
     known: Law | None = None
     problem: tuple[Note, ...] = ()
     tight: TightBand | None = None
     accuracy: Accuracy | None = None
     tuned: Need = field(default_factory=lambda: Need(None, waits=True))
-    name = staticmethod(name_of)
-    laws = LAW.options
 
     @property
     def target(self) -> float:
@@ -163,15 +83,6 @@ class Needs:
         """That was chosen."""
         noise: float = getattr(self.ask.mechanism, self.ask.mechanism.noise)
         return noise
-
-    def latex(self, symbol: str) -> str:
-        return {"σ": r"\sigma", "δ": r"\delta"}.get(symbol, symbol)
-
-    @property
-    def proofs(self) -> list[tuple[str, str]]:
-        """DP's methods and their formulas."""
-        keys = (key for key in self.needs if key in self.ask.dp)
-        return [(key, method(key, self.ask.amplification).formula) for key in keys]
 
     @property
     def title(self) -> str:
@@ -238,6 +149,20 @@ class Needs:
         return written(self.unknown, self.needs[key])
 
     @property
+    def exactly(self) -> str:
+        """The noise that the numerical accountant needs, beside another's answer; empty where there is none yet."""
+        need = self.needs.get(Tight.name)
+        answered = need is not None and 0 < (need.value or 0.0) < math.inf
+        if not answered or self.unknown != "noise_multiplier" or self.dp in (None, Tight.name):
+            return ""
+        return self.text(Tight.name)
+
+    @property
+    def tunable(self) -> bool:
+        """Whether the best of several runs may have an answer."""
+        return self.unknown != "delta" and Tight.name not in self.ask.left
+
+    @property
     def tuned_text(self) -> str:
         """The number of the best of several runs alone."""
         return written(self.unknown, self.tuned)
@@ -295,29 +220,6 @@ class Needs:
                 bounds[key] = math.inf if math.isnan(epsilon) else epsilon
         return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 
-    @cached_property
-    def missing(self) -> list[tuple[str, str]]:
-        """Names of methods without an answer, or with one that is limited, and why; those with one reason together."""
-        alike: dict[str, list[str]] = {}
-        for key, need in self.needs.items():
-            curve, bayesian = self.curves.get(key), key.startswith(BAYESIAN)
-            excluded = "" if self.bounds(key) else method(key, self.ask.amplification).kind_reason
-            failing = self.unknown == "delta" and bayesian and (need.value or 1.0) < 1.01 * self.ask.failure
-            limited = excluded or failing or (curve is not None and curve.reason) or need.value in (None, 0.0)
-            if need.waits or not limited:
-                continue
-            last = math.nan if curve is None else float(curve.epsilon[-1])
-            lowest = 0.0  # what the largest order charges for doing nothing, where that is what keeps a curve up
-            if key == Moments.name:
-                lowest = math.log(1 / self.ask.delta) / 32
-            elif curve is not None and curve.bayesian is not None:
-                lowest = float(curve.bayesian.floor[-1])
-            reasons = {"excluded": excluded, "failing": failing, "last": last, "lowest": lowest}
-            whys = rows("noise", "why", reasons | {"need": need, "curve": curve, "needs": self})
-            if whys:
-                alike.setdefault(whys[0]["why"], []).append(name_of(key))
-        return [(_joined(names), why) for why, names in alike.items()]
-
     @property
     def dotted(self) -> list[str] | None:
         """Crossings that one distance's large share decides, by name; None where none carries so much."""
@@ -335,7 +237,7 @@ class Needs:
             if key in self.needs and curve.bayesian is not None and math.isfinite(curve.needs) and self.axis:
                 at = int(np.abs(self.axis.sigma - curve.needs).argmin())
                 names += [curve.name] if bool(curve.bayesian.tail_dominated[at]) else []
-        return _joined(names) if names else ""
+        return joined(names) if names else ""
 
     @property
     def over_median(self) -> tuple[float, float] | None:
@@ -349,11 +251,37 @@ class Needs:
         return over, sigma * over
 
 
-def _joined(names: list[str]) -> str:
-    """ "Bayesian 0.01, 0.50": the common first word once."""
-    first = names[0].partition(" ")[0]
-    if len(names) > 1 and all(name.startswith(f"{first} ") for name in names):
-        return f"{first} {', '.join(name.partition(' ')[2] for name in names)}"
+def facts_without_dp(ask: NoiseAsked, unknown: str, add: Callable[[Gradients, BayesianAsk], None]) -> Needs:
+    """The facts, but for DP's answers; `add` adds those of Bayesian DP at a quantile.
+
+    What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
+    """
+    bounds = [key for key in ask.dp if method(key, ask.amplification).kind is Kind.UPPER]
+    if not ask.dp and ask.left and Tight.name not in ask.left:
+        bounds = [Tight.name]
+    facts = Needs(unknown, ask, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in ask.quantiles)]))
+    if BAYESIAN not in ask.methods or BAYESIAN in ask.left or ask.gradients is None:
+        return facts
+    try:
+        if isinstance(ask.gradients, Law):
+            facts = replace(facts, certified=True, known=ask.gradients)
+        else:
+            sample = ask.gradients.sample()
+            certified = ask.clip == "both" and sample.independent
+            facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
+            facts = replace(facts, unit="C" if sample.pairs is None else "2C")
+        for quantile in ask.quantiles:
+            add(ask.gradients, BayesianAsk(quantile, ask.clip, ask.failure, ask.weak_delta))
+    except ValueError as problem:
+        facts = replace(facts, problem=no_bayesian(problem))
+    return facts
+
+
+def joined(names: list[str]) -> str:
+    """ "Bayesian (weaker) 0.01, 0.50": the words before the last once, where all have the same."""
+    first = names[0].rpartition(" ")[0]
+    if first and len(names) > 1 and all(name.rpartition(" ")[0] == first for name in names):
+        return f"{first} {', '.join(name.rpartition(' ')[2] for name in names)}"
     return ", ".join(names)
 
 
@@ -369,56 +297,5 @@ def written(unknown: str, need: Need) -> str:
             return ANY if math.isinf(value) else "9e15 or more"
         return numbers.steps(value)
     if unknown == "sample_rate":
-        return numbers.plain(numbers.down(value))
+        return numbers.plain(numbers.rounded_down(value))
     return numbers.delta(value) if unknown == "delta" else numbers.epsilon(value, up=True)
-
-
-def hue(key: str) -> str:
-    base, _, quantile = key.partition(".")
-    return HUES[quantile] if quantile else look.style(base).color
-
-
-def answers(facts: Needs) -> DotPlot:
-    """The answers side by side, from the least to the most favourable, compared with one of them."""
-    unknown, against = facts.unknown, facts.reference
-    symbol, target = facts.symbol, numbers.plain(facts.target)
-    dots = []
-    for key, need in ordered(facts):
-        text, saved, called = facts.text(key), facts.saving(key, against), name_of(key)
-        bound = facts.bounds(key) and (facts.certified or not key.startswith(BAYESIAN))
-        name = f"{called}: the mechanism itself" if key == Tight.name else called
-        dots.append(
-            Dot(
-                name,
-                need.value,
-                text,
-                f"{name}: {symbol} = <b>{text}</b>" + (f", {saved}" if saved else ""),
-                hue(key),
-                note=saved,
-                label=called + ("" if bound else " (no bound)"),
-                key=key,
-                instead="" if need.waits or need.value is not None else "none: see below",
-                why=LATER if need.waits else need.why,
-            )
-        )
-    return DotPlot(
-        Axis(facts.title, name=f"{symbol} for ε ≤ {target}", column=unknown, log=True, kind=WRITTEN_AS[unknown]),
-        tuple(dots),
-        reference=facts.needs[against].value if against else None,
-        compared=f"against {name_of(against)}" if against else "compared",
-        summary=f"{facts.title} for ε ≤ {target}",
-    )
-
-
-def ordered(facts: Needs) -> list[tuple[str, Need]]:
-    """From the least to the most favourable; without an answer first, tight on its way right after all DP methods."""
-    favourable = 1.0 if facts.unknown in ("steps", "sample_rate") else -1.0
-
-    def place(item: tuple[str, Need]) -> tuple[float, bool]:
-        need = item[1]
-        if need.waits:
-            others = [other for other in facts.needs.items() if not (other[0].startswith(BAYESIAN) or other[1].waits)]
-            return max((place(other)[0] for other in others), default=math.inf), True
-        return -math.inf if need.value is None else favourable * need.value, False
-
-    return sorted(facts.needs.items(), key=place)

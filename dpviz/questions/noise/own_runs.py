@@ -2,7 +2,8 @@
 
 import math
 
-from dpviz.questions.noise.expected import Reached
+from dpviz._extras import MissingExtra
+from dpviz.questions.noise.reached import Reached
 from dpviz.runs.claims import FINISHED, claim_of_record
 from dpviz.runs.engine import engine
 from dpviz.runs.store.records import StoreError
@@ -14,10 +15,11 @@ SAME = {"mnist": ("mnist", "mnist-10k"), "svhn": ("svhn", "svhn-whole")}  # data
 
 
 def reached(data: str) -> tuple[Reached, ...]:
-    """The newest finished runs on this data set with a claim and an accuracy; none where the store cannot be read."""
+    """The newest finished runs on this data set with a claim and an accuracy; none where the store cannot be read, or
+    where the packages that record runs are not installed."""
     try:
         records = engine().runs(states=FINISHED)
-    except StoreError:
+    except (StoreError, MissingExtra):
         return ()
     points: list[Reached] = []
     for record in records:

@@ -1,7 +1,7 @@
-"""Which noise keeps a risk: the advantage, detection, belief, reconstruction or μ that a person chooses, and no ε."""
+"""The noise for a target risk (advantage, detection, belief, reconstruction, μ) instead of ε: how much is needed?"""
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import astuple, dataclass, replace
 from typing import Annotated, Any
 
@@ -12,20 +12,35 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.trade_off import RISKS, Risk
 from dpviz.accounting.methods import Tight
-from dpviz.accounting.solve import NoAnswer
-from dpviz.charts import Guide, Line, LinePlot, Ring, look
+from dpviz.accounting.no_answer import NoAnswer
+from dpviz.charts import Axis, Guide, Line, LinePlot, Ring, look
 from dpviz.fields import choice, number, numbers
 from dpviz.mechanisms import Mechanism
-from dpviz.questions import DELTA, STEPS, Answer, Expert, Groups, Reader, Row, cards, kinds, make_question, slow_facts
-from dpviz.questions.chart_tables import chart, style
-from dpviz.questions.needed import MOST_TIGHT_STEPS, TOLERANCE, Need
-from dpviz.questions.noise.question import HIGH, LOW
+from dpviz.questions import (
+    DELTA,
+    STEPS,
+    Answer,
+    FieldControl,
+    Formula,
+    Layout,
+    Metric,
+    Note,
+    Question,
+    Reader,
+    Words,
+    cards,
+    experts,
+    kinds,
+    slow_facts,
+)
+from dpviz.questions.needed import TOLERANCE, Need, too_slow
+from dpviz.questions.noise.along_noise import HIGH, LOW
 from dpviz.questions.tight_band import noise_grid
-from dpviz.questions.words import JINJA
 
-ROOM = "noise/risk"
 BY_NAME: dict[str, type[Any]] = {kind.target.removeprefix("target_"): kind for kind in RISKS}
 RISK, AFTER, BEFORE, MU = choice("risk"), number("riskafter"), number("riskbefore"), number("riskmu")
+
+SHOWN = 1e-9  # of a risk; nobody sees less of it
 
 LATER = Need(None, waits=True)
 
@@ -39,8 +54,9 @@ class RiskFacts:
         target: the largest that may be.
         mechanism, steps: what is done, at the noise that was chosen.
         why: why there is no answer; empty where there is one.
+        after, before, mu: what was asked for; of `after` and `mu`, one is the target.
         x: the noise along its axis, (n,).
-        y: the risk there, at most, (n,); None while it is not there.
+        y: the risk from there to the next noise, at most, (n,); None while it is not there.
         here: the risk at the chosen noise; None while it is not there.
         need: the least noise.
         epsilon: ε at δ with that noise; None where there is none.
@@ -51,6 +67,10 @@ class RiskFacts:
     target: float
     mechanism: Mechanism
     steps: int
+    delta: float
+    after: float
+    before: float
+    mu: float
     why: str
     x: Array
     y: Array | None = None
@@ -64,6 +84,11 @@ class RiskFacts:
         return float(getattr(self.mechanism, self.mechanism.noise))
 
     @property
+    def impossible(self) -> bool:
+        """Whether no noise keeps the target."""
+        return not self.need.waits and self.need.value is None
+
+    @property
     def text(self) -> str:
         """The noise needed, rounded up."""
         if self.need.waits:
@@ -71,9 +96,9 @@ class RiskFacts:
         return "–" if self.need.value is None else numbers.epsilon(self.need.value, up=True)
 
     @property
-    def aim(self) -> str:
+    def target_text(self) -> str:
         """The target as it was entered."""
-        return numbers.plain(self.target) if self.name == "mu" else f"{numbers.plain(100 * self.target)} %"
+        return numbers.entered(self.target) if self.name == "mu" else f"{numbers.entered(100 * self.target)} %"
 
     def written(self, value: float) -> str:
         """A value of the risk, rounded up."""
@@ -84,10 +109,7 @@ def odds(share: float, beside: float = 1.0) -> str:
     """A probability as people count: "5 of 100"; of as many as make the one `beside` it at least 1."""
     least = min(share, beside)
     whole = 100 if least >= 0.01 else 10 ** math.ceil(-math.log10(least) - 1e-9)
-    return f"{numbers.plain(share * whole)} of {numbers.steps(whole)}"
-
-
-JINJA.filters["odds"] = odds
+    return f"{numbers.entered(share * whole)} of {numbers.steps(whole)}"
 
 
 def along_noise(
@@ -108,24 +130,37 @@ def along_noise(
     one, target = kind(*(given[name] for name in kind.given)), mu if risk == "mu" else after
     if risk not in ("mu", "advantage") and target <= before:
         raise ValueError(
-            f"The target {numbers.plain(100 * target)} % must lie above {numbers.plain(100 * before)} %, which the "
+            f"The target {numbers.entered(100 * target)} % must lie above {numbers.entered(100 * before)} %, which the "
             "attacker has without the data."
         )
-    why = Tight().supports(mechanism)
-    if steps > MOST_TIGHT_STEPS:
-        why = f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps."
-    x = noise_grid(lowest_noise, largest_noise)
-    facts = RiskFacts(one, risk, target, mechanism, steps, why, x)
-    plot = chart(
-        ROOM,
-        "risk",
-        x,
-        {},
-        x_axis=kinds.noise_axis(mechanism, lowest_noise, largest_noise),
-        y_axis={"title": RISK.options[risk], "name": risk, "column": risk, "write": facts.written}
-        | {"shown": (0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02))},
-        guides=(Guide("y", target, f"target: {facts.aim}"), kinds.noise_guide(mechanism, facts.noise)),
-        summary=f"{RISK.options[risk]} against the {kinds.noise_label(mechanism)}; target {facts.aim}.",
+    slow = too_slow(steps)
+    why = f"{slow}." if slow else Tight().supports(mechanism)
+    facts = RiskFacts(
+        risk=one,
+        name=risk,
+        target=target,
+        mechanism=mechanism,
+        steps=steps,
+        delta=delta,
+        after=after,
+        before=before,
+        mu=mu,
+        why=why,
+        x=noise_grid(lowest_noise, largest_noise),
+    )
+    plot = LinePlot(
+        kinds.noise_axis(mechanism, lowest_noise, largest_noise),
+        Axis(
+            RISK.options[risk],
+            name=risk,
+            column=risk,
+            write=facts.written,
+            shown=(0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02)),
+        ),
+        (),
+        guides=(Guide("y", target, f"target: {facts.target_text}"), kinds.noise_guide(mechanism, facts.noise)),
+        end_values=False,
+        summary=f"{RISK.options[risk]} against the {kinds.noise_label(mechanism)}; target {facts.target_text}.",
     )
     return Answer(plot, facts)
 
@@ -135,33 +170,23 @@ def along_noise(
 
 def curve_key(answer: Answer[RiskFacts]) -> Hashable | None:
     facts = answer.facts
-    plan = kinds.with_noise(facts.mechanism, 1.0)
-    return None if facts.why else (facts.risk, plan, facts.steps, answer.given["lowest_noise"], facts.x[-1])
+    if facts.why:
+        return None
+    return facts.risk, kinds.with_noise(facts.mechanism, 1.0), facts.steps, facts.x[0], facts.x[-1]
 
 
 def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
-    facts = answer.facts
-    x, y = bent(lambda noise: risk_at(facts.risk, facts.mechanism, facts.steps, noise), facts.x)
-    return {"x": x, "y": y}
+    """The risk at each noise of the axis, which bounds it up to the next one: more noise is never more risk.
 
-
-def bent(value: Callable[[float], float], x: Array) -> tuple[Array, Array]:
-    """`value` > 0 at half of the places x, (4n + 1,): at every fourth, then one at a time where the curve's logarithm
-    bends most.
-
-    The straight lines between them err on the high side where the curve is convex, else a little on the low side.
+    From the most noise on: where nothing is left to lose, with less noise nothing is, and that takes longest to see.
     """
-    y = {i: value(float(x[i])) for i in range(0, x.size, 4)}
-    while len(y) <= x.size // 2:
-        at = np.array(sorted(y))
-        wide = np.diff(at)
-        slopes = np.diff(np.log([y[i] for i in at.tolist()])) / wide
-        bends = np.abs(np.diff(slopes, prepend=slopes[0], append=slopes[-1]))
-        gap = int(np.argmax((bends[:-1] + bends[1:]) * np.where(wide > 1, wide, 0)))
-        middle = int(at[gap] + at[gap + 1]) // 2
-        y[middle] = value(float(x[middle]))
-    at = np.array(sorted(y))
-    return x[at], np.array([y[i] for i in at.tolist()])
+    facts = answer.facts
+    y = np.full(facts.x.size, facts.risk.most)
+    for i in reversed(range(y.size)):
+        y[i] = risk_at(facts.risk, facts.mechanism, facts.steps, float(facts.x[i]))
+        if y[i] >= facts.risk.most * (1.0 - SHOWN):
+            break
+    return {"y": np.minimum.accumulate(y)}
 
 
 @remembered
@@ -172,7 +197,7 @@ def risk_at(risk: Risk, mechanism: Mechanism, steps: int, noise: float) -> float
 
 def need_key(answer: Answer[RiskFacts]) -> Hashable | None:
     facts = answer.facts
-    return None if facts.why else (facts.risk, facts.target, facts.mechanism, facts.steps, answer.given["delta"])
+    return None if facts.why else (facts.risk, facts.target, facts.mechanism, facts.steps, facts.delta)
 
 
 def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
@@ -182,7 +207,7 @@ def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
     epsilon = None
     if needed.value:
         at = kinds.with_noise(facts.mechanism, needed.value)
-        epsilon = dpviz.epsilon(Tight.name, mechanism=at, steps=facts.steps, delta=answer.given["delta"])
+        epsilon = dpviz.epsilon(Tight.name, mechanism=at, steps=facts.steps, delta=facts.delta)
     return {"need": needed, "here": here, "epsilon": epsilon}
 
 
@@ -202,7 +227,8 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
     assert isinstance(answer.plot, LinePlot)
     facts, plot = answer.facts, answer.plot
     if facts.y is not None:
-        plot = replace(plot, lines=(Line(Tight.name, x=facts.x, y=facts.y, **style(ROOM, "risk", Tight.name)),))
+        line = Line(Tight.name, "at most", facts.x, facts.y, look.SOLID, color=look.ORANGE, stairs=True)
+        plot = replace(plot, lines=(line,))
     value = facts.need.value
     if value is not None and facts.x[0] < value < facts.x[-1]:
         text = f"keeps the target at <b>{facts.mechanism.symbol} = {facts.text}</b>"
@@ -210,7 +236,7 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
     return plot
 
 
-def layout(get: Reader) -> Groups:
+def layout(get: Reader) -> Layout:
     """The controls: the risk with what it needs, the mechanism, and the axis for experts."""
     kind = BY_NAME[get(RISK)]
     before = () if get(RISK) in ("advantage", "mu") else (BEFORE,)
@@ -218,14 +244,115 @@ def layout(get: Reader) -> Groups:
     return {
         "Ask": (RISK, target, *before),
         "Mechanism": kinds.controls(get),
-        "Show": (Expert(Row((LOW, HIGH))),),
+        "Show": experts(FieldControl((LOW, HIGH))),
     }
 
 
-RISK_FIRST = make_question(
-    f"{ROOM}/risk",
+def promise(f: RiskFacts) -> str:
+    """What the target means, counted in people."""
+    if f.name == "advantage":
+        right = odds((1 + f.after) / 2)
+        return f"the best attack on membership is right at most <b>{right}</b> times (guessing: 50 of 100)"
+    if f.name == "mu":
+        return f"the release hides as much as one Gaussian release with <b>μ = {numbers.at_most(f.mu)}</b>"
+    before, after = odds(f.before), odds(f.after, f.before)
+    if f.name == "tpr":
+        return f"an attack that accuses {before} non-members finds at most <b>{after}</b> members"
+    if f.name == "posterior":
+        except_for = f"except with probability {numbers.delta(f.delta)}"
+        return f"a belief in membership of {before} grows to at most <b>{after}</b>, {except_for}"
+    return f"an attacker who guesses {before} records reconstructs at most <b>{after}</b>"
+
+
+def headline(f: RiskFacts) -> str:
+    symbol = f.mechanism.symbol
+    if f.why:
+        return "No risk can be computed here: the notes say why."
+    if f.impossible:
+        return f"<b>No {symbol}</b> here ensures this: {promise(f)}."
+    if f.need.value == 0:
+        return f"Without any noise, {promise(f)}."
+    return f"With <b>{symbol} = {f.text}</b>, {promise(f)}."
+
+
+def metrics(f: RiskFacts) -> Iterator[Metric]:
+    symbol, here, epsilon = f.mechanism.symbol, "–", "–"
+    if not f.why and f.need.waits:
+        here = epsilon = "…"
+    elif not f.why and f.here is not None:
+        here = f"≤ {f.written(f.here)}"
+        epsilon = "–" if f.epsilon is None else f"≤ {numbers.up(f.epsilon)}"
+    yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; numerical (PLD)")
+    yield Metric(f"Risk at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
+    yield Metric("ε with the noise needed", epsilon, f"at δ = {numbers.delta(f.delta)}")
+
+
+def notes(f: RiskFacts) -> Iterator[Note]:
+    if f.why:
+        yield Note(f"No risk can be computed here: {f.why}", "caution")
+    if f.impossible:
+        why = f": {f.need.why}" if f.need.why else " here."
+        yield Note(f"No noise reaches this target{why}", "caution")
+    if f.need.value == 0:
+        yield Note(
+            "The chance that an example is ever drawn is so small that no noise is needed. "
+            "Examples that are drawn have no guarantee.",
+            "caution",
+        )
+
+
+def formulas(f: RiskFacts) -> Iterator[Formula]:
+    match f.name:
+        case "advantage":
+            yield Formula("Advantage", rf"\max\,(\mathrm{{TPR}} - \mathrm{{FPR}}) = \delta(0) \le {f.after:g}")
+        case "posterior":
+            yield Formula(
+                "Belief, except with probability δ",
+                r"\ln\frac{p}{1-p} \le \ln\frac{\pi}{1-\pi} + "
+                r"\min_\varepsilon\left(\varepsilon - \ln\left(1 - \frac{\delta(\varepsilon)}{\delta}\right)\right),"
+                rf" \quad \pi = {f.before:g},\ p \le {f.after:g}",
+            )
+        case "mu":
+            yield Formula(
+                "Gaussian differential privacy (Dong, Roth, Su 2022)",
+                r"\delta(\varepsilon) \le \Phi\left(\tfrac\mu2 - \tfrac\varepsilon\mu\right) - "
+                r"e^\varepsilon \Phi\left(-\tfrac\mu2 - \tfrac\varepsilon\mu\right)"
+                rf" \ \text{{ wherever }} \delta(\varepsilon) > \delta,\quad \mu = {f.mu:g}",
+            )
+        case _:
+            yield Formula(
+                "Whole privacy curve (Dong, Roth, Su 2022)",
+                r"\min_\varepsilon\ \min\left(e^\varepsilon \kappa + \delta(\varepsilon),\ "
+                r"1 - e^{-\varepsilon}(1 - \delta(\varepsilon) - \kappa)\right)"
+                rf" \le {f.after:g},\quad \kappa = {f.before:g}",
+            )
+
+
+def assumptions(f: RiskFacts) -> str:
+    return f"""
+- **Answers are rounded up.** Each risk is an upper bound on every attack, from the whole privacy curve δ(ε) by the
+  numerical (PLD) accountant. The curve is drawn as stairs: more noise is never more risk, so the risk at one noise
+  bounds it up to the next.
+  No δ has to be chosen for the advantage, for members found, and for reconstruction.
+{kinds.assumed(f.mechanism)}
+- **Advantage** is true positive rate minus false positive rate of the best attack: δ at ε = 0.
+- **Members found** is the true positive rate at the false positive rate *before* (Dong, Roth, Su 2022).
+- **Belief** is what an attacker may come to believe, except for outputs with total probability δ.
+- **Reconstruction** is the chance that a record is reconstructed by an attacker who would guess it with the chance
+  *before* without the release (ReRo: Balle, Cherubini, Hayes 2022; Hayes, Mahloujifar, Balle 2023).
+- **μ** of Gaussian differential privacy is compared with the mechanism at every δ down to this one; below
+  it, the comparison does not hold.
+- **The attacker** knows everything else: all other records, the mechanism and its noise distribution.
+"""
+
+
+RISK_FIRST = Question(
+    "risk",
+    "How much noise does a target risk need?",
     along_noise,
-    layout,
+    Words(headline, metrics, notes, formulas, assumptions),
+    asks="need",
+    layout=layout,
     slow=(slow_facts(need_key, need, None, with_answer), slow_facts(curve_key, curve, None, with_answer)),
     more={"Accountants": lambda _: cards((Tight.name,))},
 )

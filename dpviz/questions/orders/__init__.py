@@ -1,6 +1,9 @@
-"""Which Rényi order decides, and what is known of R(α)?"""
+"""The Orders page: the Rényi order that decides, R(α) of one step, clipping thresholds, and concentrated DP."""
 
-from dpviz.questions.orders.questions import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
+from dpviz.questions.orders.concentrated import CONCENTRATED
+from dpviz.questions.orders.deciding import DECIDING
+from dpviz.questions.orders.divergence import ONE_STEP
+from dpviz.questions.orders.thresholds import THRESHOLDS
 from dpviz.questions.page import page
 
 ORDERS = page("orders", DECIDING, ONE_STEP, THRESHOLDS, CONCENTRATED)

@@ -1,4 +1,4 @@
-"""What is known at each Rényi order of the sampled Gaussian mechanism; charts have λ = α − 1."""
+"""Curves over the Rényi orders of the sampled Gaussian mechanism; charts have λ = α − 1."""
 
 import math
 from collections.abc import Sequence

@@ -1,13 +1,25 @@
-"""What do five papers print, and does it hold?"""
+"""The Papers page: printed values recomputed, a check of any claim, the guarantee card, and figures of five papers."""
 
 from dpviz.questions.page import page
-from dpviz.questions.papers import abadi, adaptive, bayesian, check, claims, guarantee, pate, recorded, sampled
+from dpviz.questions.papers import adaptive, adult, check, claims, guarantee, pate, reached
+from dpviz.questions.papers.abadi_clipping import CLIPPING
+from dpviz.questions.papers.abadi_loss import LOSS
+from dpviz.questions.papers.abadi_tail import TAIL
+from dpviz.questions.papers.abadi_theorem1 import MAIN_THEOREM
+from dpviz.questions.papers.bayesian_inference import INFERENCE
+from dpviz.questions.papers.bayesian_noise import FIGURE_3
+from dpviz.questions.papers.bayesian_rare import RARE
+from dpviz.questions.papers.bayesian_steps import FIGURE_1
+from dpviz.questions.papers.bayesian_together import TOGETHER
+from dpviz.questions.papers.bob import BOB
+from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
+from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 
 PAPERS = page(
     "papers",
     *(claims.PRINTED_CLAIMS, check.CHECK, guarantee.GUARANTEE),
-    *(bayesian.FIGURE_1, bayesian.FIGURE_3, bayesian.INFERENCE, bayesian.RARE, bayesian.TOGETHER),
-    *(abadi.MAIN_THEOREM, abadi.LOSS, abadi.TAIL, abadi.CLIPPING, abadi.BOB),
-    *(sampled.SAMPLED_FIGURE_1, sampled.THEOREM_5),
-    *(recorded.ADULT_FIGURE, pate.PATE, recorded.REACHED_VIEW, adaptive.ADAPTIVE),
+    *(FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER),
+    *(MAIN_THEOREM, LOSS, TAIL, CLIPPING, BOB),
+    *(SAMPLED_FIGURE_1, THEOREM_5),
+    *(adult.ADULT_FIGURE, pate.PATE, reached.REACHED_VIEW, adaptive.ADAPTIVE),
 )

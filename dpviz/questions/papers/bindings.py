@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +29,12 @@ OPAQUE = re.compile(
     r"^(exec|eval|globals|locals|vars|__import__|(importlib\.)?import_module|runpy\.\w+)$"
     r"|^(yaml|json|toml|tomllib|pickle)\.\w*load"
 )
-TABLES = tomllib.loads(Path(__file__).with_name("snippet.toml").read_text("utf-8"))
+TABLES = tomllib.loads(Path(__file__).with_name("reader.toml").read_text("utf-8"))
 ORDERED, IGNORED = TABLES["ordered"], TABLES["ignored"]
 KEYED = ("setattr", "setdefault", "get", "getattr", "pop", "set")  # a name as text, then its value
 WRITTEN = ("dict", "namespace", "simplenamespace")  # calls whose keywords are all that their result holds
 OPTIONS = ("add_argument", "option", "argument")  # of argparse and click
+FLAG = re.compile(r"^define_(float|integer|string|bool|boolean|enum)$")  # of absl: a name, then its default
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -74,7 +76,7 @@ class Bindings:
         self.functions: dict[str, list[Function]] = defaultdict(list)
         self._classes: dict[str, list[ast.ClassDef]] = defaultdict(list)
         self.opaque: set[int] = set()
-        self._work = 0
+        self.work = 0
         self._targets: set[str] = set()
         self._options: set[str] = set()
         for node in self.nodes:
@@ -150,8 +152,8 @@ class Bindings:
         if key is None:
             if not self._is_local(value):
                 self.opaque.add(value.lineno)
-        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
-            self._add(key.value, value, value.lineno)
+        elif (text := _text(key)) is not None:
+            self._add(text, value, value.lineno)
 
     def _defaults(self, node: Function | ast.Lambda) -> None:
         named, arguments = name_of(node), node.args
@@ -168,24 +170,33 @@ class Bindings:
 
     def _call(self, call: ast.Call) -> None:
         name = name_of(call)
-        texts = [a.value if isinstance(a, ast.Constant) and isinstance(a.value, str) else None for a in call.args]
+        texts = [_text(argument) for argument in call.args]
         if OPAQUE.search(ast.unparse(call.func)) or (name == "setattr" and not any(texts)):
             self.opaque.add(call.lineno)
+        default = next((word.value for word in call.keywords if word.arg == "default"), None)
         if name in OPTIONS:
-            default = next((word.value for word in call.keywords if word.arg == "default"), None)
-            for option in (text.lstrip("-").replace("-", "_").lower() for text in texts if text is not None):
-                self._options.add(option)
-                self._add(option, default, call.lineno)
+            for option in (text.lstrip("-").replace("-", "_") for text in texts if text is not None):
+                self._option(option, default, call.lineno)
+        if FLAG.search(name) and texts and texts[0] is not None:
+            self._option(texts[0], call.args[1] if len(call.args) > 1 else default, call.lineno)
         if name in KEYED:
-            for text, value in zip(texts, call.args[1:], strict=False):
-                if text is not None:
-                    self._add(text, value, value.lineno)
+            for key, value in pairwise(call.args):
+                self._item(key, value)
+        self._keywords(call, name)
+        self._positional(call, name)
+
+    def _option(self, name: str, default: ast.expr | None, line: int) -> None:
+        """An option of the command line: its name, and the value that it has unless another one is given."""
+        self._options.add(name.lower())
+        self._add(name, default, line)
+
+    def _keywords(self, call: ast.Call, name: str) -> None:
+        """Arguments with names."""
         for word in call.keywords:
             if word.arg is None:
                 self._item(None, word.value)
             elif word.arg not in IGNORED.get(name, ()):
                 self._add(word.arg, word.value, word.value.lineno)
-        self._positional(call, name)
 
     def _positional(self, call: ast.Call, name: str) -> None:
         """Arguments without names, for the parameters of functions that are defined here or well known."""
@@ -206,6 +217,14 @@ class Bindings:
             yield from self._signatures("__init__")
             yield tuple(name_of(field.target) for field in node.body if isinstance(field, ast.AnnAssign))
 
+    def expressions(self, name: str) -> list[ast.expr | None]:
+        """What a name is bound to; None where that is no expression."""
+        return [value for value, _ in self._bound.get(name, ())]
+
+    def bound(self, name: str) -> list[tuple[ast.expr | None, int]]:
+        """What `name` is bound to, with the lines; None stands for what no text shows."""
+        return list(self._bound.get(name, ()))
+
     def lines(self, name: str) -> list[int]:
         """The lines that bind `name`."""
         return [line for _, line in self._bound.get(name, ())]
@@ -222,39 +241,42 @@ class Bindings:
 
     def evaluate(self, node: ast.expr, visited: tuple[str, ...] = ()) -> list[Reading]:
         """Every value that an expression may have; None is no value."""
-        unread, line = [Reading(None, node.lineno)], node.lineno
-        self._work += 1
-        if self._work > MOST_WORK:
+        unread = [Reading(None, node.lineno)]
+        self.work += 1
+        if self.work > MOST_WORK:
             return unread
         match node:
-            case ast.Constant(value=None):
-                return []
-            case ast.Constant(value=bool() as value):
-                return [Reading(value, line)]
-            case ast.Constant(value=value):
-                usable = isinstance(value, int | float) and abs(value) < 1e300
-                return [Reading(float(value), line)] if usable else unread  # type: ignore[arg-type]
-            case ast.IfExp(body=one, orelse=other):
-                return self.evaluate(one, visited) + self.evaluate(other, visited)
-            case ast.BoolOp():
-                return [reading for part in node.values for reading in self.evaluate(part, visited)]
+            case ast.Constant():
+                return _of_constant(node)
+            case ast.IfExp() | ast.BoolOp() | ast.List(elts=[_]) | ast.Tuple(elts=[_]):
+                return [reading for part in _alternatives(node) for reading in self.evaluate(part, visited)]
             case ast.UnaryOp(op=ast.USub()):
                 readings = self.evaluate(node.operand, visited)
-                return [Reading(None if value is None else -value, line) for value, _ in readings]
+                return [Reading(None if value is None else -value, node.lineno) for value, _ in readings]
             case ast.BinOp() if type(node.op) in OPERATIONS:
-                left, right = (self.evaluate(side, visited) for side in (node.left, node.right))
-                self._work += len(left) * len(right)
-                pairs = [(one.value, other.value) for one in left for other in right][: MOST_VALUES + 1]
-                return [Reading(_result(node.op, *pair), line) for pair in pairs] or unread
-            case ast.Call(func=ast.Name(id=("int" | "float") as kind), args=[argument], keywords=[]):
+                return self._of_operation(node, visited) or unread
+            case ast.Call(func=ast.Name(id="float"), args=[argument], keywords=[]):
+                return self.evaluate(argument, visited) or unread
+            case ast.Call(func=ast.Name(id="int"), args=[argument], keywords=[]):
                 readings = self.evaluate(argument, visited)
-                whole = kind == "int"
-                return [Reading(float(int(v)) if whole and v is not None else v, at) for v, at in readings] or unread
+                return [Reading(None if v is None else float(int(v)), line) for v, line in readings] or unread
             case ast.Call():
                 return unread
+        return self._of_name(node, visited)
+
+    def _of_name(self, node: ast.expr, visited: tuple[str, ...]) -> list[Reading]:
+        """The values of a name; not those of an attribute or item that others may write."""
         name = name_of(node)
         elsewhere = isinstance(node, ast.Attribute | ast.Subscript) and not self._written(node, name)
-        return self.readings(name, visited) if name in self._bound and not elsewhere else unread
+        known = name in self._bound and not elsewhere
+        return self.readings(name, visited) if known else [Reading(None, node.lineno)]
+
+    def _of_operation(self, node: ast.BinOp, visited: tuple[str, ...]) -> list[Reading]:
+        """The results for every pair of operands; the first ones where there are too many."""
+        left, right = (self.evaluate(side, visited) for side in (node.left, node.right))
+        self.work += len(left) * len(right)
+        pairs = [(one.value, other.value) for one in left for other in right][: MOST_VALUES + 1]
+        return [Reading(_result(node.op, *pair), node.lineno) for pair in pairs]
 
     def _written(self, node: ast.Attribute | ast.Subscript, name: str) -> bool:
         """Whether the program itself writes this attribute or item, or all of its owner."""
@@ -263,6 +285,11 @@ class Bindings:
     def _is_local(self, owner: ast.expr, name: str = "", visited: tuple[str, ...] = ()) -> bool:
         """Whether all that an object holds under this name, or all in all, is written in this program."""
         named = name_of(owner)
+        self.work += 1
+        if self.work > MOST_WORK:
+            return False
+        if named == "flags":
+            return name in self._options
         if named in ("self", "cls") or named in self._classes:
             return bool(name)
         if isinstance(owner, ast.Dict | ast.Call):
@@ -270,6 +297,31 @@ class Bindings:
             return isinstance(owner, ast.Dict) or named in WRITTEN or options
         values = [value for value, _ in self._bound.get(named, ()) if named not in visited]
         return bool(values) and all(v is not None and self._is_local(v, name, (*visited, named)) for v in values)
+
+
+def _text(node: ast.expr) -> str | None:
+    """What a text in the program says; None where an expression is no text."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _of_constant(node: ast.Constant) -> list[Reading]:
+    """A number or a switch; a constant None is no value, and all others are not read."""
+    value = node.value
+    if value is None:
+        return []
+    if isinstance(value, bool):
+        return [Reading(value, node.lineno)]
+    usable = isinstance(value, int | float) and abs(value) < 1e300
+    return [Reading(float(value) if usable else None, node.lineno)]  # type: ignore[arg-type]
+
+
+def _alternatives(node: ast.IfExp | ast.BoolOp | ast.List | ast.Tuple) -> list[ast.expr]:
+    """The expressions one of which an expression stands for."""
+    match node:
+        case ast.IfExp(body=one, orelse=other):
+            return [one, other]
+        case ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return parts
 
 
 def _result(operation: ast.operator, left: float | None, right: float | None) -> float | None:

@@ -1,69 +1,77 @@
-"""What must be stated with an ε: the guarantee card of a plan, or of a known deployment."""
+"""The guarantee card of a plan or of a known deployment: what must be stated with an ε?"""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.guarantee import (
-    PITFALLS,
-    SAMPLERS,
-    UNKNOWN,
-    Guarantee,
-    Law,
-    Losses,
-    deployments,
-    losses_of,
-    quick_losses,
-)
+from dpviz.accounting.guarantee import Law, Losses, losses_of, quick_losses
 from dpviz.accounting.methods import Tight
-from dpviz.charts import LinePlot, Ring, look
-from dpviz.fields import Text, numbers
-from dpviz.fields.declared import choice, field
+from dpviz.charts import Axis, Line, LinePlot, Ring, look
+from dpviz.fields import numbers
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
-from dpviz.questions import DELTA, LAW, SIZE, STEPS, TRIED, Block, Compound, cards, chart, kinds, make_question
-from dpviz.questions.answer import PENDING, Answer, Folded, Pending, slow_facts
-from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions import (
+    DELTA,
+    LATER,
+    LAW,
+    SIZE,
+    STEPS,
+    TRIED,
+    Answer,
+    Block,
+    Folded,
+    Formula,
+    Metric,
+    Note,
+    Question,
+    Words,
+    cards,
+    kinds,
+    published,
+    slow_facts,
+)
+from dpviz.questions.answer import PENDING, Pending
+from dpviz.questions.guarantee.card import Guarantee
+from dpviz.questions.guarantee.deployments import deployments
+from dpviz.questions.guarantee.plan import guarantee
+from dpviz.questions.guarantee.words import NO, PITFALLS, UNKNOWN, YES
 from dpviz.questions.listing import Listing
-from dpviz.questions.needed import MOST_TIGHT_STEPS
+from dpviz.questions.needed import too_slow
+from dpviz.questions.papers.guarantee_fields import ANSWERED, OF, PLAN, RUN_AS, STATED, layout, undecided
 
-ROOM, PLAN = "papers/guarantee", "plan"
-NOTHING = {"unknown": UNKNOWN}  # options of a link → what the library calls them
-NAMES = {key: card.statements["deployment"]["name"] for key, card in deployments().items()}
-OF = choice("gof", options={PLAN: "A plan"} | NAMES)
-RUN_AS = choice("grun", options={"unknown": "Not known", **SAMPLERS}, means=NOTHING)
-KEYS = {
-    "clipping": "gclip", "scale": "gscale", "preprocessing": "gprep", "tuning": "gtune", "stopping": "gstop",
-    "metrics": "gmetrics", "models": "gmodels", "pretraining": "gpre", "rows": "grows", "noise": "gnoise",
-}  # fmt: skip
-FIELDS = {
-    name: choice(key, label=PITFALLS[name]["name"], help=PITFALLS[name]["question"], means=NOTHING)
-    for name, key in KEYS.items()
-}
-# Pitfall and answer, of those that were answered.
-ANSWERED = Compound(
-    tuple(FIELDS.values()),
-    lambda get: tuple((name, get(field)) for name, field in FIELDS.items() if get(field) != field.default),
-    lambda answers: {KEYS[name]: answer for name, answer in answers},
-    {key: "bounded" if name == "rows" else name for name, key in KEYS.items()},  # a mechanism has rows too
-)
-# Group and entry of the registry → what its author types.
-TYPED = {
-    ("deployment", "name"): field(Text, "gname"),
-    ("deployment", "data_curators"): field(Text, "gwho"),
-    ("release", "description"): field(Text, "gwhat"),
-    ("deployment", "intended_use"): field(Text, "gwhy"),
-}
-STATED = Compound(
-    tuple(TYPED.values()),
-    lambda get: tuple((*entry, get(one)) for entry, one in TYPED.items() if get(one)),
-    lambda stated: {TYPED[group, name].key: text for group, name, text in stated},
-    {one.key: name for (_, name), one in TYPED.items()},
-)
+
+@dataclass(frozen=True)
+class CardPlan:
+    """Arguments of `dpviz.guarantee`."""
+
+    mechanism: Mechanism
+    steps: int
+    delta: float
+    size: int
+    sampler: str
+    runs: float
+    law: Law
+    answers: Mapping[str, str]
+    statements: Mapping[str, Mapping[str, str]]
+
+    def card(self, losses: Losses) -> Guarantee:
+        return guarantee(
+            mechanism=self.mechanism,
+            steps=self.steps,
+            delta=self.delta,
+            size=self.size,
+            sampler=self.sampler,
+            runs=self.runs,
+            law=self.law,
+            answers=self.answers,
+            statements=self.statements,
+            losses=losses,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +80,13 @@ class CardFacts:
 
     Attributes:
         of: "plan", or the key of a known deployment.
-        plan: arguments of `dpviz.guarantee`.
+        plan: None of a deployment.
         losses: its numbers; PENDING while they are computed.
         quick: whether only those that follow a moving hand are there: ε and its profile.
     """
 
     of: str
-    plan: Mapping[str, Any]
+    plan: CardPlan | None
     losses: Losses | Pending
     quick: bool = False
 
@@ -87,12 +95,21 @@ class CardFacts:
         return isinstance(self.losses, Pending)
 
     @property
+    def partial(self) -> bool:
+        """Whether numbers beside ε are still to come."""
+        return self.waits or self.quick
+
+    @cached_property
     def card(self) -> Guarantee:
         """The card, without numbers while they are computed."""
-        if self.of != PLAN:
+        if self.plan is None:
             return deployments()[self.of]
-        losses = Losses(delta=self.plan["delta"]) if isinstance(self.losses, Pending) else self.losses
-        return dpviz.guarantee(**self.plan, losses=losses)
+        return self.plan.card(Losses(delta=self.plan.delta) if isinstance(self.losses, Pending) else self.losses)
+
+    @property
+    def unit(self) -> str:
+        """Who is protected."""
+        return self.card.statements["privacy_loss"]["privacy_unit"]
 
     @property
     def delta(self) -> str:
@@ -100,12 +117,22 @@ class CardFacts:
         return "0" if not delta else numbers.delta(delta)
 
     @property
-    def finite(self) -> bool:
-        return math.isfinite(self.card.losses.epsilon or 0.0)
+    def epsilon(self) -> float | None:
+        """A finite ε; None where there is none, or while it is computed."""
+        return finite(self.card.losses.epsilon)
+
+    @property
+    def mu(self) -> float | None:
+        """A finite μ of Gaussian DP; None where there is none, or while it is computed."""
+        return finite(self.card.losses.mu)
 
     def names(self, answer: str) -> str:
         """The pitfalls with this answer."""
-        return ", ".join(PITFALLS[name]["name"] for name, reply in self.card.replies.items() if reply.answer == answer)
+        return ", ".join(PITFALLS[name].name for name, reply in self.card.replies.items() if reply.answer == answer)
+
+
+def finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value
 
 
 def guarantee_card(
@@ -123,30 +150,23 @@ def guarantee_card(
 ) -> Answer[CardFacts]:
     """The card; the privacy profile is its chart. Answers that the settings decide are left out."""
     if of != PLAN:
-        facts = CardFacts(of, {}, deployments()[of].losses)
+        facts = CardFacts(of, None, deployments()[of].losses)
         return Answer(profile(facts), facts)
     Tight().check(mechanism)
-    if steps > MOST_TIGHT_STEPS:
-        most = numbers.steps(MOST_TIGHT_STEPS)
-        raise ValueError(f"The numerical (PLD) accountant is too slow beyond {most} steps: choose fewer.")
+    if slow := too_slow(steps):
+        raise ValueError(f"Choose fewer steps: {slow}.")
     if runs > 1:
         dpviz.tuned_epsilon(
             mechanism=mechanism, steps=0, delta=delta, runs=runs, law=law
         )  # says why it cannot be counted
     decided = undecided(mechanism.adjacency.unit == Adjacency.PERSON.unit, runs)
-    plan = {"mechanism": mechanism, "steps": steps, "delta": delta, "size": size, "sampler": sampler}
-    plan |= {"runs": float(runs), "law": law}
     given = {name: answer for name, answer in answers if name in decided}
     statements: dict[str, dict[str, str]] = {}
     for group, name, text in stated:
         statements.setdefault(group, {})[name] = text
-    facts = CardFacts(of, plan | {"answers": given, "statements": statements}, PENDING)
+    plan = CardPlan(mechanism, steps, delta, size, sampler, float(runs), law, given, statements)
+    facts = CardFacts(of, plan, PENDING)
     return Answer(profile(facts), facts)
-
-
-def undecided(person: bool, runs: float) -> list[str]:
-    """The pitfalls that only the author can answer, where the unit is a person or not."""
-    return [name for name in KEYS if not (name == "tuning" and runs > 1) and not (name == "rows" and person)]
 
 
 def profile(facts: CardFacts) -> LinePlot:
@@ -156,23 +176,31 @@ def profile(facts: CardFacts) -> LinePlot:
     ends = np.array(list(points))
     x = np.unique(np.concatenate([np.linspace(*pair, 9) for pair in pairwise(ends)] or [ends]))
     y = np.interp(np.exp(x - ends[-1]), np.exp(ends - ends[-1]), list(points.values())) if points else x
-    plot = chart(ROOM, "guarantee", x, {"profile": y} if points else {}, summary="The privacy profile ε(δ)")
+    line = Line("profile", "at most", x, y, look.SOLID, color=look.ORANGE)
+    plot = LinePlot(
+        x=Axis("ε", column="epsilon"),
+        y=Axis("δ", column="delta", log=True, kind="delta"),
+        lines=(line,) if points else (),
+        end_values=False,
+        summary="The privacy profile ε(δ)",
+    )
     if isinstance(losses, Pending) or losses.epsilon is None or not losses.delta or math.isinf(losses.epsilon):
         return plot
-    text = f"ε ≤ {numbers.epsilon(losses.epsilon, up=True)} at δ = {facts.delta}"
+    text = f"ε ≤ {numbers.up(losses.epsilon)} at δ = {facts.delta}"
     return replace(plot, rings=(Ring(losses.epsilon, losses.delta, text, look.ORANGE),))
 
 
 def losses_key(answer: Answer[CardFacts]) -> Hashable | None:
     """What decides the numbers; None for a deployment, whose numbers are its publisher's."""
     plan = answer.facts.plan
-    return tuple(plan[name] for name in ("mechanism", "steps", "delta", "runs", "law")) if plan else None
+    return None if plan is None else (plan.mechanism, plan.steps, plan.delta, plan.runs, plan.law)
 
 
 def computed(answer: Answer[CardFacts]) -> dict[str, Any]:
     plan = answer.facts.plan
-    event = plan["mechanism"], plan["steps"]
-    return {"losses": losses_of((event,), *(plan[name] for name in ("delta", "runs", "law"))), "quick": False}
+    assert plan is not None
+    event = plan.mechanism, plan.steps
+    return {"losses": losses_of((event,), plan.delta, plan.runs, plan.law), "quick": False}
 
 
 def at_once(answer: Answer[CardFacts]) -> dict[str, Any]:
@@ -180,12 +208,14 @@ def at_once(answer: Answer[CardFacts]) -> dict[str, Any]:
 
     A stop of another mechanism takes .2 to 1.2 s, too long for a moving hand.
     """
-    plan, mechanism = answer.facts.plan, answer.facts.plan["mechanism"]
+    plan = answer.facts.plan
+    assert plan is not None
+    mechanism = plan.mechanism
     if mechanism.as_gaussian is None and not isinstance(mechanism, SampledGaussian | ReplaceOneGaussian | PersonRows):
         return {}
-    if plan["runs"] > 1.0:
+    if plan.runs > 1.0:
         return computed(answer)
-    return {"losses": quick_losses(mechanism, plan["steps"], plan["delta"]), "quick": True}
+    return {"losses": quick_losses(mechanism, plan.steps, plan.delta), "quick": True}
 
 
 def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
@@ -195,7 +225,7 @@ def pitfalls(answer: Answer[CardFacts]) -> list[Block]:
 
 
 def use_it(answer: Answer[CardFacts]) -> list[Block]:
-    return [] if answer.facts.waits or answer.facts.quick else files_of(answer.facts.card)
+    return [] if answer.facts.partial else files_of(answer.facts.card)
 
 
 def files_of(card: Guarantee) -> list[Block]:
@@ -207,23 +237,73 @@ def files_of(card: Guarantee) -> list[Block]:
     ]
 
 
-def layout(get: Reader) -> Groups:
-    if get(OF) != PLAN:
-        return {"Card": (OF,)}
-    return {
-        "Card": (OF, RUN_AS),
-        "Mechanism": (*kinds.controls(get), *experts(TRIED, *[LAW] * (get(TRIED) > 1))),
-        "Pitfalls": [FIELDS[name] for name in undecided(get(kinds.ROWS) > 1, get(TRIED))],
-        "About": (*TYPED.values(),),
-    }
+def headline(f: CardFacts) -> str:
+    yes, no, unknown = (f.card.count(answer) for answer in (YES, NO, UNKNOWN))
+    answers = (
+        f"Answers to {len(f.card.replies)} questions about pitfalls: <b>{yes} yes</b>, <b>{no} no</b>, "
+        f"<b>{unknown} not known</b>."
+    )
+    if f.waits:
+        return f"ε is {LATER}. {answers}"
+    if f.epsilon is None:
+        return f"No finite ε is proven for {f.unit} with this noise. {answers}"
+    return f"<b>ε ≤ {numbers.up(f.epsilon)}</b> at δ = {f.delta} for {f.unit}. {answers}"
 
 
-GUARANTEE = make_question(
-    f"{ROOM}/guarantee",
+def metrics(f: CardFacts) -> Iterator[Metric]:
+    losses = f.card.losses
+    missing = "…" if f.partial else "–"
+    yield Metric("ε", bound(f.epsilon, "…" if f.waits else "–"), f"at δ = {f.delta}")
+    regret = "" if f.quick else "not known"
+    if f.mu is not None and losses.mu_regret is not None:
+        regret = f"regret {numbers.up(losses.mu_regret, 2)}"
+    yield Metric("μ of Gaussian DP", bound(f.mu, missing), regret)
+    accuracy = losses.attack_accuracy
+    yield Metric(
+        "Best attack accuracy", missing if accuracy is None else f"≤ {numbers.chance_up(accuracy)}", "guessing: 50 %"
+    )
+    yield Metric("Pitfalls open", str(f.card.count(UNKNOWN) + f.card.count(NO)), f"of {len(f.card.replies)}")
+
+
+def bound(value: float | None, missing: str) -> str:
+    """An upper bound, or what stands in its place."""
+    return missing if value is None else f"≤ {numbers.up(value)}"
+
+
+def notes(f: CardFacts) -> Iterator[Note]:
+    if f.card.count(NO):
+        yield Note(f"The answer is no for: {f.names(NO)}. The guarantee does not cover this.", "caution")
+    yield Note("The card as Markdown and as JSON for the registry of deployments is behind “Use it”.")
+
+
+WHOLE_PROFILE = Formula(
+    "The whole privacy profile",
+    r"\Pr[M(D) \in S] \le e^\varepsilon \Pr[M(D') \in S] + \delta(\varepsilon)"
+    r"\quad \text{for every } \varepsilon \ge 0",
+)
+
+
+def assumptions(f: CardFacts) -> str:
+    return f"""
+- **Numbers** are computed from the settings, as upper bounds; those of a known deployment are its publisher's, or
+  follow from its ρ.
+- **Between the points** of the profile, the chart shows chords, which are upper bounds too: δ is convex in e^ε.
+- **Pitfalls** that the numbers decide are answered from them. All others are answered by whoever makes the card:
+  nothing here checks a program or its data.
+- **Not known** does not mean yes. A guarantee with an open pitfall may cover less than it seems.
+{"" if f.plan is None else kinds.assumed(f.plan.mechanism)}
+"""
+
+
+GUARANTEE = Question(
+    "guarantee",
+    "Guarantee card: what to state",
     guarantee_card,
-    layout,
+    Words(headline, metrics, notes, lambda _: (WHOLE_PROFILE,), assumptions),
+    asks="epsilon",
     slow=(slow_facts(losses_key, computed, at_once, lambda answer: profile(answer.facts)),),
-    presets=("censuspersons", "gboardspanish", "appleemoji"),
+    layout=layout,
+    presets=published("censuspersons", "gboardspanish", "appleemoji"),
     more={"Use it": use_it, "Accountants": lambda _: cards((Tight.name,))},
     below=pitfalls,
 )

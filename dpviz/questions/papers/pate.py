@@ -1,200 +1,227 @@
-"""PATE: what the answers of an ensemble of teachers cost, whatever they vote, at known votes, and when published."""
+"""Words of the question what PATE's answers cost (Papernot et al. 2017, 2018; Li et al. 2019 compare with it)."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
+from dpviz.accounting.pate.smooth_release import SmoothRelease
+from dpviz.fields import numbers
+from dpviz.questions import (
+    Formula,
+    Layout,
+    Metric,
+    Note,
+    Question,
+    Reader,
+    Words,
+    annotated,
+    experts,
+    published,
+    slow_facts,
+)
+from dpviz.questions.papers.pate_ensemble import (
+    NOISES,
+    ORDER,
+    PUBLISHED_NOISE,
+    RELEASE,
+    SMOOTHNESS,
+    VOTES,
+    PateFacts,
+    PateSettings,
+    ensemble,
+    student_key,
+    with_student,
+)
 
-from dpviz import library as dpviz
-from dpviz._arrays import Array
-from dpviz._remember import remembered
-from dpviz.accounting.methods import BAYESIAN, Renyi, Tight
-from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
-from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
-from dpviz.accounting.renyi.conversion import to_bound
-from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.charts import Column, Point
-from dpviz.experiments.record import recorded
-from dpviz.fields import choice, number
-from dpviz.questions import Answer, Facts, Named, Reader, Slow, chart, experts, make_question
-from dpviz.questions.printed import CLAIMS
-from dpviz.training.ensemble import Taught, student, votes_of
 
-# A bound holds at any orders: a quarter of them costs some 1 % of ε on recorded votes, and a third of the time.
-ALL, SOME = np.array(DEFAULT_ORDERS), np.array(DEFAULT_ORDERS[::4])
-POINTS = 40
-CLASSES = 10
-VOTES = "teachers"  # the record of votes
-# Of what is published: the noise on ln S, in β, and the chance that it is too low.
-LOG_NOISE, CHANCE = 4.0, 0.01
+def headline(f: PateFacts) -> str:
+    asked = f"{numbers.steps(f.queries)} quer{'y' if f.queries == 1 else 'ies'} to {numbers.steps(f.teachers)} teachers"
+    for_any = f"{asked} cost <b>ε ≤ {numbers.up(f.public)}</b> for any votes"
+    if not f.helpful:
+        return f"{for_any}; using the votes does not lower it."
+    at_votes = f"At these votes ε is <b>{numbers.up(f.at_votes)}</b>"
+    private = f"{for_any}. {at_votes}; that ε depends on the votes, so it must stay secret"
+    if f.released is None:
+        return f"{private}."
+    return f"{private}; the publishable value is <b>{numbers.up(f.released)}</b>."
 
 
-def ensemble(**given: Any) -> Answer[Facts]:
-    """ε against the number of queries; `given` are the settings of the question."""
-    digits, queries, delta, one_sided = given["votes"] == "digits", given["queries"], given["delta"], given["one_sided"]
-    counts = recorded_votes(given["recorded_teachers"]) if digits else alike(given["teachers"], given["agreement"])
-    last = min(queries, len(counts)) if digits else queries
-    x: Array = np.unique(np.round(np.linspace(1.0, last, POINTS)))
-    at = x.astype(int) - 1
-    noise, threshold = released(given)
-    gaussian = "noise_std" in noise
-    curves: dict[str, Any] = {Renyi.name: np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))}
-    if gaussian:
-        curves[Tight.name] = np.asarray(dpviz.pate_epsilon(x, delta=delta, method=Tight.name, **noise))
-    public = curves[Tight.name if gaussian else Renyi.name]  # the least ε that may be published
-    orders = SOME if digits else ALL
-    each = pate_divergence_at(counts, orders, threshold=threshold, one_sided=one_sided, **noise)
-    total = np.cumsum(each, axis=0)[at] if digits else x[:, None] * each
-    at_votes = np.minimum(to_bound(total, orders, delta, "improved").epsilon, public)
-    passed = chances(counts, threshold, noise)
-    answered = np.cumsum(passed)[at] if digits else x * passed
-    curves["votes"] = {"y": at_votes, "hover": (Column("answered, expected", answered, key="answered_expected"),)}
-    smooth = None
-    if gaussian:
-        order = given["order"]
-        smoothness = given["smoothness"] * most_smoothness(order)
-        smooth = SmoothRelease(order, smoothness, given["published_noise"], LOG_NOISE, CHANCE)
-        curves["released"] = published(x, smooth, noise, given, None if digits else counts)
-    points = printed_points(delta, last)
-    plot = chart("papers/pate", "pate", x, curves, x_axis={"shown": (0.0, float(last))}, points=points)
-    lead = np.sort(counts[:last], axis=1)
-    facts = Facts(
-        queries=last,
-        cut=digits and queries > last,
-        teachers=int(counts[0].sum()),
-        public=float(public[-1]),
-        at_votes=float(at_votes[-1]),
-        answered=float(answered[-1]),
-        lead=float(np.median(lead[:, -1] - lead[:, -2])),
-        smooth=smooth,
-        released=float(curves["released"][-1]) if gaussian else None,
-        printed=points,
-        made=recorded(VOTES).made,
-        recorded=recorded(VOTES).of(given["recorded_teachers"])[0].found,
-        taught=None,
+def metrics(f: PateFacts) -> Iterator[Metric]:
+    yield Metric("For any votes", numbers.up(f.public), "may be published")
+    private = "must not be published: it depends on the votes"
+    yield Metric("At these votes", numbers.up(f.at_votes), private if f.helpful else "no less")
+    if f.released is not None:
+        useful = f.released < f.public
+        note = "may be published; too low in 1 of 100 cases" if useful else "more than for any votes"
+        yield Metric("Sanitised", numbers.up(f.released), note)
+    if f.settings.release == "lnmax" or (f.settings.release == "gnmax" and not f.settings.digits):
+        yield Metric("Lead", f"{f.lead:.0f} votes", "of the first class, median query")
+    if f.settings.release == "confident" and not f.settings.digits:
+        yield Metric("Answered", numbers.probability(f.answered_share), "of the queries, expected")
+    if f.settings.digits:
+        yield student_metric(f)
+
+
+def student_metric(f: PateFacts) -> Metric:
+    """How good a student becomes with the answers."""
+    if f.taught is None:
+        return Metric("Student", "…", "on 1000 test digits")
+    if not f.taught.answered:
+        return Metric("Student", "–", "no query was answered")
+    labels = f"right on test digits; {numbers.probability(f.taught.right)} of its labels are"
+    return Metric("Student", numbers.probability(f.taught.accuracy), labels)
+
+
+def notes(f: PateFacts) -> Iterator[Note]:
+    yield Note(
+        "Dashed: the cost at these votes, which is lower if the teachers agree clearly. It depends on private votes, "
+        "so it must not be published or used as a guarantee. Solid: the cost for any votes, which may be published."
     )
-    return Answer(plot, facts)
+    yield sanitised_note(f)
+    if f.settings.release == "confident":
+        share = numbers.probability(f.answered_share)
+        yield Note(f"About {share} of the queries are answered in expectation; the others cost only their check.")
+    if f.cut:
+        yield Note(f"Votes on {numbers.steps(f.queries)} queries are recorded: the curves end there.", "caution")
+    if f.settings.digits:
+        yield Note(
+            f"Recorded: {f.record.made}. A teacher is right on {numbers.probability(f.record.teachers_right)} of the "
+            f"queries, the class with the most votes on {numbers.probability(f.record.votes_right)}."
+        )
+    if f.compared:
+        yield Note(
+            "Diamonds: ε of PATE as Li et al. 2019, Table 1, print it, at the queries in brackets there. Their votes "
+            "are in neither paper, so the values are compared but not checked."
+        )
+    if f.settings.one_sided:
+        yield Note(
+            "One direction: the dashed curve bounds how much likelier answers are at these votes than at a "
+            "neighbour's, but not the reverse. (ε, δ)-DP requires both.",
+            "caution",
+        )
 
 
-def alike(teachers: int, agreement: float) -> Array:
-    """One query's votes, (1, classes): a share for the first class, the rest spread over the others."""
-    first = max(round(agreement * teachers), math.ceil(teachers / CLASSES))
-    share, over = divmod(teachers - first, CLASSES - 1)
-    return np.array([[first, *(share + (i < over) for i in range(CLASSES - 1))]], dtype=np.float64)
+def sanitised_note(f: PateFacts) -> Note:
+    """What a publishable ε at the votes means, or that there is none."""
+    if f.smooth is None or f.released is None:
+        return Note("A publishable ε (smooth sensitivity) is only available for Gaussian noise.")
+    sentences = [
+        "Sanitised: the cost at these votes with noise by its smooth sensitivity (after Papernot et al. 2018, Appendix "
+        "B), at one order, for one draw of the noise. It includes the cost of publishing. Except with probability "
+        f"{numbers.probability(f.smooth.chance)} it is at least ε at these votes, and it holds only for them. It is "
+        "published once, after the last query; α, β and σ_ss must be chosen without looking at the votes."
+    ]
+    if f.settings.release == "confident":
+        sentences.append("Each check is charged as for any votes, and each query as if it were answered.")
+    if f.released >= f.public:
+        sentences.append("Here it is not useful: ε for any votes is lower.")
+    return Note(" ".join(sentences))
 
 
-def released(given: Mapping[str, Any]) -> tuple[dict[str, Any], float | None]:
-    """The noise of the chosen release, as keywords of dpviz's functions, and the threshold T of its check."""
-    noise = {name: given[name] for name in NOISES[given["release"]]}
-    return noise, noise.pop("threshold", None)
-
-
-def chances(counts: Array, threshold: float | None, noise: Mapping[str, Any]) -> Array:
-    """The probability that each query is answered, (queries,)."""
-    if threshold is None:
-        return np.ones(len(counts))
-    return np.exp(Threshold(threshold, noise["threshold_std"]).log_answered(counts.max(axis=1))[0])
-
-
-def printed_points(delta: float, last: float) -> tuple[Point, ...]:
-    """What Li et al. 2019 print for PATE at this δ, as far as the axis goes."""
-    cited = "Li et al. 2019, Table 1"
-    return tuple(
-        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", BAYESIAN)
-        for claim in CLAIMS
-        if claim.key.startswith("sg-table1-") and claim.recompute is not None
-        if (given := claim.recompute.keywords).get("delta") == delta and (queries := given["queries"]) <= last
-        for data, method in [claim.what.split(", ε of ")]
-    )
-
-
-# --- the cost at the votes as it may be published: noise by its smooth sensitivity, and what that costs ---------------
-
-
-def published(
-    queries: Array, smooth: SmoothRelease, noise: Mapping[str, Any], given: Mapping[str, Any], counts: Array | None
-) -> Array:
-    """ε at the votes as published after so many queries; `counts` of one query for all, or None for recorded ones."""
-    sigma, one_sided = noise["noise_std"], given["one_sided"]
-    if counts is None:
-        sums = recorded_sums(given["recorded_teachers"], sigma, smooth.order, one_sided)
-        total, local = (each[queries.astype(int) - 1] for each in sums)
+def formulas(f: PateFacts) -> Iterator[Formula]:
+    settings = f.settings
+    sigma = numbers.plain(settings.noise_std)
+    proposition = "For any votes (Papernot et al. 2018, Proposition 8)"
+    if settings.release == "lnmax":
+        yield Formula(
+            "For any votes",
+            r"R(\alpha) = 2\,D_\alpha(\mathrm{Lap}(0, b)\,\|\,\mathrm{Lap}(1, b)),"
+            rf"\ b = {numbers.plain(settings.noise_scale)}",
+        )
+        yield from LAPLACE
+    elif settings.release == "gnmax":
+        yield Formula(proposition, rf"R(\alpha) = \frac{{\alpha}}{{\sigma^2}},\ \sigma = {sigma}")
     else:
-        each, change = answers(counts, sigma, smooth.order, one_sided=one_sided)
-        total, local = queries * each, queries[:, None] * change
-    first, second = np.random.default_rng((1, given["draw"])).normal(size=2)
-    return released_epsilon(total, local, queries, delta=given["delta"], release=smooth, draws=(first, second), **noise)
+        yield Formula(
+            proposition,
+            r"R(\alpha) = \frac{\alpha}{2\sigma_1^2} + \frac{\alpha}{\sigma^2},"
+            rf"\ \sigma_1 = {numbers.plain(settings.threshold_std)},\ \sigma = {sigma}",
+        )
+    if f.smooth is not None:
+        yield from GAUSSIAN
+        yield from sanitised(f.smooth)
 
 
-@remembered
-def recorded_votes(teachers: str) -> Array:
-    """Votes (queries, classes) of so many recorded teachers."""
-    counts = votes_of(recorded(VOTES).of(teachers)[0].found["votes"]).astype(np.float64)
-    counts.setflags(write=False)
-    return counts
+LAPLACE = (
+    Formula(
+        "At these votes (Papernot et al. 2017, Theorem 3 and Lemma 4)",
+        r"e^{(\alpha-1)D_\alpha} \le (1-q)\Big(\tfrac{1-q}{1-e^{2/b}q}\Big)^{\alpha-1} + q\,e^{2(\alpha-1)/b}",
+    ),
+    Formula(
+        "q bounds how often another class comes out",
+        r"q = \sum_{i\ne i^*}\frac{2+\Delta_i/b}{4\,e^{\Delta_i/b}}",
+    ),
+)
+GAUSSIAN = (
+    Formula(
+        "At these votes (Papernot et al. 2018, Theorem 6 and Proposition 7)",
+        r"e^{(\alpha-1)D_\alpha} \le (1-q)A^{\alpha-1} + qB^{\alpha-1},\ A ="
+        r" \frac{1-q}{1-(q e^{\mu_2/\sigma^2})^{(\mu_2-1)/\mu_2}},\ B = e^{\mu_1/\sigma^2} q^{-1/\mu_2}",
+    ),
+    Formula(
+        "q bounds how often another class comes out",
+        r"q = \tfrac12\sum_{i\ne i^*}\mathrm{erfc}\frac{\Delta_i}{2\sigma},\ \mu_2 = \sigma\sqrt{\ln(1/q)},"
+        r"\ \mu_1 = \mu_2+1 \ge \alpha",
+    ),
+)
 
 
-@remembered
-def recorded_sums(teachers: str, noise_std: float, order: float, one_sided: bool) -> tuple[Array, Array]:
-    """Sums of `answers` after each query of so many recorded teachers: (queries,) and (queries, distances)."""
-    cost, local = answers(recorded_votes(teachers), noise_std, order, one_sided=one_sided)
-    sums = np.cumsum(cost), np.cumsum(local, axis=0)
-    for each in sums:
-        each.setflags(write=False)
-    return sums
+def sanitised(smooth: SmoothRelease) -> Iterator[Formula]:
+    """How the cost at the votes is published, and what that costs."""
+    yield Formula(
+        "Smooth sensitivity of the cost at these votes",
+        rf"S = \max_d e^{{-\beta d}}\,LS(d),\ \alpha = {numbers.plain(smooth.order)},"
+        rf"\ \beta = {numbers.plain(smooth.smoothness)},\ \sigma_{{ss}} = {numbers.plain(smooth.noise)}",
+    )
+    yield Formula(
+        f"Sanitised: a limit that is too low with probability {numbers.probability(smooth.chance)}",
+        r"R(\alpha) \le v + S\sigma_{ss}Z_2 + c\,\sigma_{ss}\,S e^{\beta\tau Z_1},"
+        rf"\ c = {numbers.plain(smooth.factor)},\ \tau = {numbers.plain(smooth.log_noise)}",
+    )
+    yield Formula(
+        "Cost of publishing, for any votes",
+        r"\frac{\alpha}{2\sigma_{ss}^2(\alpha-(\alpha-1)e^{2\beta})} - \frac{\alpha\beta +"
+        r" \frac12\ln(1-\alpha(1-e^{-2\beta}))}{\alpha-1} + \frac{\alpha}{2\tau^2}"
+        rf" = {numbers.plain(smooth.cost)}",
+    )
 
 
-# --- the student ------------------------------------------------------------------------------------------------------
+ASSUMPTIONS = """
+- **Parts:** the record of one person is in the part of one teacher, and all other records stay with their teachers.
+  Adding, removing or replacing a record then moves one vote of each query from one class to another.
+- **Queries are public** and chosen in advance, independently of the answers. The answers are released, and which
+  queries were not answered. Votes and teachers are never released.
+- **Numbers of teachers, noise and threshold** are chosen without looking at the private data.
+- **At these votes**: Δᵢ is the lead over class i. Every lead is reduced by 2, so that the bound holds from these votes
+  to neighbouring votes and back; “one direction” does not reduce the leads, like the papers. The check costs the
+  divergence of two coins of known bias. If a condition of the theorem fails, the cost for any votes is used.
+- **Sanitised** values also hold only for these votes; they include the cost of publishing them. Smooth sensitivity
+  bounds the change that one teacher could cause, here and at the votes of d changed teachers, discounted by exp(−βd).
+  The order, β, σ_ss and the number of queries are chosen in advance. In real use, its noise must be secret; here a seed
+  draws it.
+- **The digits are a demonstration**: noise and teachers were chosen by trial on them, and queries and votes are public
+  in a file.
+- **The student** is one draw of the noise; its accuracy is another number that ε does not cover.
+"""
 
 
-def taught_key(answer: Answer[Facts]) -> tuple[Any, ...] | None:
-    """What decides the student; None where there is none."""
-    given, (noise, threshold) = answer.given, released(answer.given)
-    decides = given["recorded_teachers"], tuple(noise.items()), threshold, answer.facts.queries, given["draw"]
-    return decides if given["votes"] == "digits" else None
-
-
-def taught(answer: Answer[Facts]) -> Taught:
-    """A student that learns from the answers, drawn once."""
-    noise, threshold = released(answer.given)
-    counts = recorded_votes(answer.given["recorded_teachers"])[: answer.facts.queries]
-    draw, passed = np.random.default_rng(answer.given["draw"]), np.ones(len(counts), dtype=np.bool_)
-    if threshold is not None:
-        passed = counts.max(axis=1) + draw.normal(0.0, noise["threshold_std"], len(counts)) >= threshold
-    add = draw.normal if "noise_std" in noise else draw.laplace
-    spread = noise.get("noise_std", noise.get("noise_scale", 0.0))
-    return student((counts + add(0.0, spread, counts.shape)).argmax(axis=1), passed)
-
-
-def with_student(answer: Answer[Facts], outcome: Taught) -> Answer[Facts]:
-    return replace(answer, facts=Facts(**vars(answer.facts) | {"taught": outcome}))
-
-
-VOTES_OF, RELEASE = choice("pavotes"), choice("panoise")
-NOISES = {
-    "gnmax": ("noise_std",),
-    "confident": ("noise_std", "threshold", "threshold_std"),
-    "lnmax": ("noise_scale",),
-}
-
-
-def layout(get: Reader) -> Named:
-    digits, release = get(VOTES_OF) == "digits", get(RELEASE)
+def layout(get: Reader) -> Layout:
+    digits, release = get(VOTES) == "digits", get(RELEASE)
     publishes = release != "lnmax"
     whose = ("recorded_teachers",) if digits else ("teachers", "agreement")
     return {
         "Release": ("release", *NOISES[release], "queries", "delta"),
         "Votes": ("votes", *whose, *(("draw",) if digits or publishes else ())),
         "Show": ("one_sided",),
-    } | ({"Publish": experts(number("pasigss"), number("pabeta"), number("paalpha"))} if publishes else {})
+    } | ({"Publish": experts(PUBLISHED_NOISE, SMOOTHNESS, ORDER)} if publishes else {})
 
 
-PATE = make_question(
-    "papers/pate/pate",
+PATE = Question(
+    "pate",
+    "PATE: what do answers cost?",
     ensemble,
-    layout,
-    slow=(Slow(taught_key, taught, with_student),),
-    presets=("sgpate", "sanitised", "confident"),
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="public",
+    settings=annotated(PateSettings),
+    layout=layout,
+    slow=(slow_facts(student_key, with_student),),
+    presets=published("sgpate", "sanitised", "confident"),
 )

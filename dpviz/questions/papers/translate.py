@@ -9,69 +9,23 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import math
-import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from dpviz import library as dpviz
 from dpviz.accounting.methods import Tight
 from dpviz.fields.expression import steps_of
-from dpviz.mechanisms import Event, Mechanism, merge_events
+from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import DELTA, SIZE
-from dpviz.questions.papers import snippet
-from dpviz.questions.papers.bindings import Bindings, name_of
-from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
-from dpviz.questions.papers.snippet import WORDS, lines_text, single
-from dpviz.questions.papers.trainings import Trainings
+from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE, ROWS
+from dpviz.questions.papers.described import described
+from dpviz.questions.papers.evidence import lines_text, single
+from dpviz.questions.papers.histories import whole
+from dpviz.questions.papers.lengths import STEPS, Length, agreed
+from dpviz.questions.papers.quantities import WORDS
+from dpviz.questions.papers.reader import Pasted, microbatching_words, read
 
-MOST_STEPS = 2**53
-ALIASES = {"T": "steps", "C": "max_grad_norm", "ε": "epsilon"}
 ASK, ASSUMED, LABELS = WORDS["ask"], WORDS["assumed"], WORDS["names_of"]
-# Numbers with a type around them, as arrays print them; the list of a history; a name and a number in a line of a log.
-TYPED = re.compile(r"\b(?:(?:np|numpy|jnp)\.(?:float|u?int|array|asarray)\w*|(?:torch\.)?tensor)\(\s*([-+.\w]+)\s*\)")
-HISTORY = re.compile(r"\[\s*(?:[\[(][^\[\]()]*[\])][\s,]*)+\]")
-WORD = r"[^\W\d][\w.-]*"
-PAIR = re.compile(
-    rf"(?<![\w.-])((?:{WORD} ){{0,2}}{WORD})['\"]? ?[=: ] ?([-+]?\.?\d[\w.,+-]*|[Tt]rue|[Ff]alse)"
-    r"( ?[/%*^×±+]|\(| \d| (?:x|of) \d)?"  # what follows, where the value is then not all that is meant
-)
-OPTION = re.compile(r"^-+(?=[^\W\d])")  # what a command writes before a name
-NUMBER = re.compile(r"[-+]?(?=\.?\d)\d*(\.\d*)?([eE][-+]?\d+)?")
-# Counts may have commas between thousands, for which other quantities have their decimal sign; with points, who knows.
-COUNT, COUNTED = re.compile(r"[1-9]\d{0,2}(,\d{3})+"), (BATCH.key, EPOCHS.key, SIZE.key, "steps")
-UNCLEAR = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")
-CODE = re.compile(r"(?m)^[ \t]*(?:(?:async |for|while|def|class|with|if)\b.*:(?:\s|$)|import |from .* import )")
-ACCUMULATION = re.compile(r"\w*accum\w*steps?|\w*accum\w*iters?|\w*acc_steps")
-PHYSICAL = re.compile(r"\w*physical\w*|batchmemorymanager")
-MICROBATCHES = re.compile(r"num_micro_?batches")
-UNTRANSLATED = {re.compile(names): problem for names, problem in WORDS["untranslated"].items()}
-# Names that a log's pairs may have: those that are read, and those that say why a plan is not.
-PATTERNS = (
-    *snippet.NAMES.values(), *UNTRANSLATED, PHYSICAL, MICROBATCHES,
-    re.compile(r"poisson_sampling|shuffle|drop_last|\w*accum\w*"),
-)  # fmt: skip
-UNREAD = "unread"  # what stands for a value that is no plain number
-# dp_accounting's events → their numbers, in order, and the mechanism; `SAMPLED` ones hold an event behind them.
-EVENTS: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
-    "gaussiandpevent": (("noise_multiplier",), dpviz.SampledGaussian),
-    "laplacedpevent": (("noise_multiplier",), dpviz.Laplace),
-    "truncatedsubsampledgaussiandpevent": (
-        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
-        lambda size, rate, largest, sigma: dpviz.TruncatedPoisson(sigma, rate, int(size), int(largest)),
-    ),
-}
-SAMPLED: dict[str, tuple[tuple[str, ...], Callable[..., Mechanism]]] = {
-    "poissonsampleddpevent": (("sampling_probability",), lambda step, rate: replace(step, sample_rate=rate)),
-    "sampledwithoutreplacementdpevent": (
-        ("source_dataset_size", "sample_size"),
-        lambda step, size, batch: dpviz.FixedSize(step.noise_multiplier, size, batch),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -114,168 +68,27 @@ def translate(text: str) -> Translation:
     Raises:
         ValueError: it is too long, says nothing of a private training, or holds what has no translation.
     """
-    cleaned = TYPED.sub(r"\1", snippet.python(text))
-    try:
-        bindings, program = _parsed(cleaned)
-        settings = _Settings(bindings, program=program)
-        kind, events = ("", []) if program else _events(bindings)
-        return settings.around(kind, events) if kind else settings.plan()
-    except (RecursionError, MemoryError):
-        raise ValueError("This text is nested too deeply to be read: paste only the settings.") from None
-
-
-def _parsed(text: str) -> tuple[Bindings, bool]:
-    """The text's names, and whether it is a program: more than values."""
-    tree = _tree(text)
-    nodes = list(ast.walk(tree))
-    called = {name_of(node) for node in nodes if isinstance(node, ast.Call)}
-    values = {name for name in called if name.endswith("dpevent")} | {"ordereddict", "dict", UNREAD}
-    assigned = all(isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr) for statement in tree.body)
-    program = not (assigned and called <= values)
-    if not program:
-        for node in nodes:
-            if isinstance(node, ast.Name):
-                node.id = ALIASES.get(node.id, node.id)
-    return Bindings(tree), program
-
-
-def _tree(text: str) -> ast.Module:
-    with suppress(ValueError):
-        return ast.parse(repr(json.loads(text)))
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        if CODE.search(text):
-            where = f" in line {problem.lineno}" if isinstance(problem, SyntaxError) else ""
-            raise ValueError(ASK["python"].format(where=where)) from None
-        return _pairs(text)
-    lines_of_yaml = (n for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.annotation, ast.Constant))
-    return _pairs(text) if any(lines_of_yaml) else tree
-
-
-def _pairs(text: str) -> ast.Module:
-    """A log's or a command's pairs of name and number as assignments, each on its line; a history as one more."""
-    lines: list[list[str]] = [[] for _ in range(text.count("\n") + 1)]
-    for match in HISTORY.finditer(text):
-        lines[text.count("\n", 0, match.start())].append("history = " + " ".join(match[0].split()))
-    rest = HISTORY.sub(lambda match: "\n" * match[0].count("\n"), text)
-    for place, line in zip(lines, rest.split("\n"), strict=True):
-        for words, value, after in PAIR.findall(" ".join(OPTION.sub("", word) for word in line.split())):
-            value, name = value.rstrip(",."), _name(re.split(r"[ .-]+", words.strip("-."))[-6:])
-            counts = any(snippet.NAMES[key].fullmatch(name.lower()) for key in COUNTED)
-            digits = value.replace(",", "") if counts and COUNT.fullmatch(value) else value
-            plain = NUMBER.fullmatch(digits) and not after and not (counts and UNCLEAR.fullmatch(value))
-            number = repr(float(digits)) if plain else f"{UNREAD}()"
-            if name:
-                place.append(f"{name} = {value.capitalize() if value.lower() in ('true', 'false') else number}")
-    try:
-        return ast.parse("\n".join("; ".join(place) for place in lines))
-    except (SyntaxError, ValueError):
-        raise ValueError(ASK["nothing"]) from None
-
-
-def _name(words: list[str]) -> str:
-    """The longest name at the end of these words that is known; empty where none is."""
-    for first in range(len(words)):
-        name = "_".join(words[first:])
-        if name in ALIASES or any(one.fullmatch(name.lower()) for one in PATTERNS):
-            return ALIASES.get(name, name)
-    return ""
-
-
-def _events(bindings: Bindings) -> tuple[str, list[Event]]:
-    """ "history" or "events", and what an accountant counted, in its order; empty where the text has none."""
-    roots = list(_roots(bindings.nodes[0]))
-    if len(roots) > 1:
-        raise ValueError(ASK["several"].format(count=len(roots)))
-    if not roots:
-        return "", []
-    kind = "events" if isinstance(roots[0], ast.Call) else "history"
-    events = _of_call(bindings, roots[0]) if kind == "events" else [_row(bindings, row) for row in roots[0].elts]
-    return kind, [event for event in merge_events(events) if event[0].releases]
-
-
-def _roots(node: ast.AST) -> Iterable[Any]:
-    """The outermost events, and lists of rows of three values."""
-    rows = node.elts if isinstance(node, ast.List | ast.Tuple) else []
-    history = bool(rows) and all(isinstance(row, ast.List | ast.Tuple) and len(row.elts) == 3 for row in rows)
-    if history or (isinstance(node, ast.Call) and name_of(node).endswith("dpevent")):
-        yield node
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _roots(child)
-
-
-def _row(bindings: Bindings, row: Any) -> Event:
-    sigma, rate, count = row.elts
-    step = dpviz.SampledGaussian(_number(bindings, sigma, "noise multiplier"), _number(bindings, rate, "sampling rate"))
-    return step, _whole(_number(bindings, count, "steps"))
-
-
-def _of_call(bindings: Bindings, node: ast.AST) -> list[Event]:
-    """The steps of an event of dp_accounting."""
-    name = name_of(node)
-    behind = {"selfcomposeddpevent": ("event", "count"), "composeddpevent": ("events",), "noopdpevent": ()}.get(name)
-    numbers, make = (EVENTS | SAMPLED).get(name, ((), None))
-    if not isinstance(node, ast.Call) or (behind is None and make is None):
-        raise ValueError(f"{_short(node)} has no translation.")
-    names = behind if behind is not None else (*numbers, "event") if name in SAMPLED else numbers
-    words = {word.arg: word.value for word in node.keywords} | dict(zip(names, node.args, strict=False))
-    if words.keys() != set(names) or len(node.args) + len(node.keywords) != len(words):
-        raise ValueError(f"Expected {', '.join(names)} in {_short(node)}.")
-    if "events" in words:
-        if not isinstance(parts := words["events"], ast.List | ast.Tuple):
-            raise ValueError(f"Expected a list of events, found {_short(parts)}.")
-        return [event for part in parts.elts for event in _of_call(bindings, part)]
-    inner = _of_call(bindings, words["event"]) if "event" in words else []
-    if "count" in words:
-        count = _whole(_number(bindings, words["count"], "count"))
-        return [(step, _whole(times * count)) for step, times in inner]
-    if make is None:
-        return []
-    if name in SAMPLED and [(type(step), times, getattr(step, "sample_rate", 0.0)) for step, times in inner] != [
-        (dpviz.SampledGaussian, 1, 1.0)
-    ]:
-        raise ValueError(f"{_short(node)} has no translation: it does not sample one release of Gaussian noise.")
-    return [(make(*(step for step, _ in inner), *(_number(bindings, words[key], key) for key in numbers)), 1)]
-
-
-def _number(bindings: Bindings, node: ast.expr, name: str) -> float:
-    values = {reading.value for reading in bindings.evaluate(node)}
-    value = next(iter(values)) if len(values) == 1 else None
-    if value is None or isinstance(value, bool):
-        raise ValueError(f"{name} = {_short(node)} cannot be read as a number.")
-    return value
-
-
-def _whole(count: float) -> int:
-    if not (1 <= count < MOST_STEPS and count == int(count)):
-        raise ValueError(f"Expected a whole number of steps from 1 to 9e15, found {count:.12g}.")
-    return int(count)
-
-
-def _short(node: ast.AST) -> str:
-    return ast.unparse(node)[:60]
+    pasted = read(text)
+    settings = _Settings(pasted)
+    return settings.around() if pasted.kind else settings.plan()
 
 
 class _Settings:
     """The settings of a text, with what is said of them."""
 
-    def __init__(self, bindings: Bindings, *, program: bool) -> None:
-        self._bindings, self._trainings = bindings, Trainings(bindings)
-        self._given = snippet.all_readings(bindings, self._trainings)
-        for key, names in (("accumulation", ACCUMULATION), ("microbatches", MICROBATCHES)):
-            self._given[key] = [r for name in bindings if names.fullmatch(name) for r in bindings.readings(name)]
+    def __init__(self, pasted: Pasted) -> None:
+        self._pasted, self._given = pasted, pasted.readings
         self._readings: list[str] = []
-        self._assumptions: list[str] = [] if program else [ASSUMED["pairs"]]
+        self._assumptions: list[str] = [] if pasted.program else [ASSUMED["pairs"]]
         self._gaps: list[str] = []
 
-    def around(self, kind: str, events: list[Event]) -> Translation:
+    def around(self) -> Translation:
         """The events of an accountant, with δ, C and the sampler from the text around them."""
-        if not events:
-            raise ValueError("These events release nothing.")
         self._assumptions = []
-        batches = snippet.sampler(self._bindings)
+        kind, events, batches = self._pasted.kind, self._pasted.events, self._pasted.sampler
+        self._structure()
+        if lines := self._pasted.unclear_sums:
+            self._gaps.append(f"{lines_text(lines).capitalize()}: {ASK['accumulation']}")
         if not batches.values or batches.unread or kind == "events":
             self._assume(kind)
         if any(isinstance(step, dpviz.FixedSize) for step, _ in events):
@@ -286,12 +99,10 @@ class _Settings:
             self._gaps.append(ASK["sampler"])
         elif order:
             return self._made([self._passes(order, step.noise_multiplier, step.sample_rate, n) for step, n in gaussian])
-        return self._made(events)
+        return self._made(list(events))
 
     def plan(self) -> Translation:
         """The plan of a program, a configuration or a log."""
-        if not any(self._given.values()):
-            raise ValueError(ASK["nothing"])
         self._structure()
         sigma = self._needed(NOISE.key)
         chosen, replaced = self._sampler()
@@ -301,24 +112,55 @@ class _Settings:
             self._assume("independent")
             if replaced:
                 self._gaps.append(ASK["replace"])
-        steps, epochs = self._number("steps"), self._number(EPOCHS.key)
-        if not self._given["steps"] and not self._given[EPOCHS.key]:
-            self._gaps.append(ASK["steps"])
+        lengths = self._lengths(1.0 / (share * rates[1]) if rates and rates[1] > 0.0 else None)
         if self._gaps or sigma is None or rates is None:
             return self._made([])
         each, epoch = rates
         rate = share * each
         if not 0.0 < rate <= 1.0:
             raise ValueError(f"Expected a sampling rate q above 0, at most 1, found {rate:.12g}.")
-        longest = steps_of(epochs or 0.0, share * epoch)
-        if steps and epochs and steps != longest:
-            self._assume("longer", steps=f"{max(steps, longest):.0f}")
-        count = _whole(max(math.ceil(steps or 0.0), longest))
+        batches = 1.0 / (share * epoch)
+        each_count = {length: _steps(length, batches) for length in lengths}
+        count = whole(math.ceil(max(each_count.values())))
+        if len(set(each_count.values())) > 1:
+            either = " or ".join(f"{length.words} ({lines_text(length.lines)})" for length in lengths)
+            self._assume("longer", lengths=f"{either[:1].upper()}{either[1:]}", steps=f"{count}")
         if chosen == "poisson" and share > 1.0:  # as often as it was drawn, an example is in the sum
-            return self._made([(dpviz.PersonRows(sigma, each, _whole(share)), count)])
+            return self._made([(dpviz.PersonRows(sigma, each, whole(share)), count)])
         if chosen == "poisson":
             return self._made([((dpviz.ReplaceOneGaussian if replaced else dpviz.SampledGaussian)(sigma, rate), count)])
-        return self._made([self._passes(chosen, sigma, rate, max(steps or 0.0, (epochs or 0.0) / rate))])
+        if chosen not in ("shuffled", "partition"):
+            return self._made(self._drawn(chosen, sigma, share, max(length.epochs(1.0 / rate) for length in lengths)))
+        return self._made(
+            [self._passes(chosen, sigma, rate, max(length.epochs(1.0 / rate) for length in lengths) / rate)]
+        )
+
+    def _lengths(self, batches: float | None) -> tuple[Length, ...]:
+        """The lengths that the text allows; what is not settled is said."""
+        spans = self._pasted.spans
+        if not spans:
+            self._gaps.append(ASK["steps"])
+            return ()
+        lengths = agreed(spans, batches)
+        if not lengths:
+            unread = {line for s in spans for length in s.either if length.count is None for line in length.lines}
+            read = [one for span in spans for one in span.either if one.count is not None]
+            parts = [f"{one.words} ({lines_text(one.lines)})" for one in read]
+            parts += [f"{lines_text(sorted(unread))} not read"] if unread else []
+            key = "steps" if all(one.unit == STEPS for span in spans for one in span.either) else EPOCHS.key
+            self._gaps.append(f"{LABELS[key]}: {', '.join(parts)}. {ASK['conflict']}")
+        self._readings += [f"length = {one.words} ({lines_text(one.lines)})" for one in lengths]
+        return lengths
+
+    def _drawn(self, sampler: str, sigma: float, share: float, epochs: float) -> list[Event]:
+        """Batches that are neither Poisson samples nor passes; their N and batch decide."""
+        batch, size = self._needed(BATCH.key), self._needed(SIZE.key)
+        if batch is None or size is None:
+            return []
+        if sampler == "fixed":
+            self._assume("fixed")
+        plan = {"size": whole(size), "batch": whole(batch * share), "epochs": epochs, "sigma": sigma}
+        return list(described(sampler=sampler, replace=False, **plan).above)  # type: ignore[arg-type]
 
     def _passes(self, order: str, sigma: float, rate: float, steps: float) -> Event:
         """Epochs over shuffled batches, or over the same ones."""
@@ -328,20 +170,21 @@ class _Settings:
 
     def _structure(self) -> None:
         """What a program does more than once, and what has no translation."""
+        if self._given["clients"]:
+            self._assume("clients")
+        if self._pasted.microbatched:
+            where = lines_text(self._pasted.microbatched).capitalize()
+            self._gaps.append(f"{where}: {microbatching_words(self._pasted)}.")
         for key in ("engines", "trainings"):
-            if lines := self._trainings.several[key]:
+            if lines := self._pasted.several[key]:
                 self._gaps.append(f"{lines_text(lines).capitalize()}: {ASK[key]}")
-        if self._bindings.opaque:
-            self._assume("opaque", lines=lines_text(sorted(self._bindings.opaque)).capitalize())
-        for names, problem in UNTRANSLATED.items():
-            for name in filter(names.fullmatch, self._bindings):
-                for value, line in self._bindings.readings(name):
-                    if value not in (0.0, 1.0):
-                        self._gaps.append(f"Line {line}: {name}: {problem}.")
+        if self._pasted.opaque:
+            self._assume("opaque", lines=lines_text(self._pasted.opaque).capitalize())
+        self._gaps += [f"Line {line}: {name}: {problem}." for line, name, problem in self._pasted.others]
 
     def _sampler(self) -> tuple[str, bool]:
         """How batches are made, and whether an example is replaced."""
-        batches, relation = snippet.sampler(self._bindings), snippet.neighbours(self._bindings)
+        batches, relation = self._pasted.sampler, self._pasted.neighbours
         chosen = next(iter(batches.values), "poisson")
         if len(batches.values) > 1 or batches.unread:
             self._gaps.append(ASK["sampler"])
@@ -356,19 +199,13 @@ class _Settings:
 
     def _accumulated(self) -> float:
         """How many of the text's batches one noisy step has."""
-        lines = set(self._trainings.several["accumulation"])
-        physical = {line for name in self._bindings if PHYSICAL.fullmatch(name) for line in self._bindings.lines(name)}
-        physical |= {call.lineno for call in self._bindings.calls.get("batchmemorymanager", ())}
-        share, parts = self._number("accumulation"), self._number("microbatches")
-        lines -= physical | {reading.line for key in ("accumulation", "microbatches") for reading in self._given[key]}
-        if physical:
+        share, parts = self._pasted.summed, self._number("microbatches")
+        if self._pasted.physical:
             self._assume("virtual")
-        if lines and share is None:
-            self._gaps.append(f"{lines_text(sorted(lines)).capitalize()}: {ASK['accumulation']}")
+        if lines := self._pasted.unclear_sums:
+            self._gaps.append(f"{lines_text(lines).capitalize()}: {ASK['accumulation']}")
         if parts is not None and parts != single(self._given[BATCH.key]):
             self._gaps.append(ASK["microbatches"])
-        if share is not None and not (share >= 1.0 and share == int(share)):
-            raise ValueError(f"Expected a whole number of micro-batches in a step, at least 1, found {share:.12g}.")
         if share is not None:
             self._assume("accumulation", count=f"{share:.12g}")
         return 1.0 if share is None else share
@@ -390,10 +227,9 @@ class _Settings:
         if batch is None or size is None or not size > 0.0:
             return None
         rate = batch / size
-        opacus = poisson and any(name.startswith("make_private") for name in self._bindings.calls)
-        if not (opacus and 0.0 < rate <= 1.0):
+        if not (poisson and self._pasted.opacus and 0.0 < rate <= 1.0):
             return rate, rate
-        dropped = {reading.value for reading in self._bindings.readings("drop_last")}
+        dropped = {reading.value for reading in self._given["drop_last"]}
         fewest = (math.floor if dropped - {False} else math.ceil)(1.0 / rate)
         most = (math.floor if dropped == {True} else math.ceil)(1.0 / rate)
         self._assume("opacus", batches=f"{fewest}" if fewest == most else f"{fewest} or {most}")
@@ -432,5 +268,19 @@ class _Settings:
             raise ValueError(f"Expected δ between 0 and 1, found {delta:.12g}.")
         if not self._given["clip"]:
             self._assume("clip")
+        if (rows := self._number(ROWS.key)) is not None:
+            events = [(_of_person(step, whole(rows)), count) for step, count in events]
         lists = (self._readings, self._assumptions, self._gaps)
         return Translation(() if self._gaps else tuple(events), delta, clip, *(tuple(dict.fromkeys(x)) for x in lists))
+
+
+def _of_person(step: Mechanism, rows: int) -> Mechanism:
+    """A step that protects all rows of a person, each of which may already count as several."""
+    if isinstance(step, dpviz.PersonRows):
+        return dpviz.PersonRows(step.noise_multiplier, step.sample_rate, step.rows * rows)
+    return dpviz.of_person(step, rows)
+
+
+def _steps(length: Length, batches: float) -> float:
+    """Whole steps of a length, rounded up."""
+    return math.ceil(length.count or 0.0) if length.unit == STEPS else steps_of(length.count or 0.0, 1.0 / batches)

@@ -1,4 +1,4 @@
-"""What five papers and a lecture print, and the functions that compute it anew: values, no pages."""
+"""Values that five papers and a lecture print, and the functions that recompute them; no pages."""
 
 from pathlib import Path
 

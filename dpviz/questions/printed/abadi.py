@@ -1,7 +1,6 @@
 """Abadi et al. 2016, and a lecture's slides about it."""
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
@@ -14,23 +13,32 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
 
-SETTING: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01}
-DELTA = 1e-5
+SIGMA, RATE, DELTA = 4.0, 0.01, 1e-5
 
 
 def moments(steps: int) -> Recomputed:
     """The moments accountant, the same with λ that need not be whole, and the tight interval."""
-    interval = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
-    run: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
-    between = dpviz.epsilon(Renyi.name, conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **run)
+    interval = tight_epsilon(SampledGaussian(SIGMA, RATE), steps, DELTA)
+    between = dpviz.epsilon(
+        Renyi.name,
+        noise_multiplier=SIGMA,
+        sample_rate=RATE,
+        steps=steps,
+        delta=DELTA,
+        conversion="classic",
+        orders=np.arange(1.05, 33.0, 0.01),
+    )
+    whole = dpviz.epsilon(Moments.name, noise_multiplier=SIGMA, sample_rate=RATE, steps=steps, delta=DELTA)
     note = f"with fractional λ: {float(between):.5g}"
-    return tight((interval.lower, interval.upper), float(dpviz.epsilon(Moments.name, **run)), note)
+    return tight((interval.lower, interval.upper), float(whole), note)
 
 
 def strong(steps: int) -> Recomputed:
     """Strong composition with one step's ε₀ scaled by q."""
     linear, exact = (
-        float(dpviz.epsilon(Strong.name, steps=steps, delta=DELTA, amplification=rule, **SETTING))
+        dpviz.epsilon(
+            Strong.name, noise_multiplier=SIGMA, sample_rate=RATE, steps=steps, delta=DELTA, amplification=rule
+        )
         for rule in ("linear", "exact")
     )
     squared = strong_squared(steps)
@@ -39,7 +47,7 @@ def strong(steps: int) -> Recomputed:
 
 def strong_squared(steps: int) -> float:
     """ε√(2T ln(1/δ′)) + Tε² with ε = qε₀ and the best split of δ."""
-    sigma, rate = SETTING["noise_multiplier"], SETTING["sample_rate"]
+    sigma, rate = SIGMA, RATE
 
     def epsilon(share: float) -> float:
         one = rate * math.sqrt(2.0 * math.log(1.25 * steps * rate / (share * DELTA))) / sigma
@@ -50,19 +58,18 @@ def strong_squared(steps: int) -> float:
 
 def amplification() -> Recomputed:
     """ln(1 + q(e^ε₀ − 1)) beside qε₀, at the ε₀ of one step of Fig. 2 after 10 000 steps."""
-    each = DELTA / (2.0 * 10_000 * SETTING["sample_rate"])
-    one = math.sqrt(2.0 * math.log(1.25 / each)) / SETTING["noise_multiplier"]
-    exact = math.log1p(SETTING["sample_rate"] * math.expm1(one))
-    least = float(tight_delta(SampledGaussian(**SETTING), 1, SETTING["sample_rate"] * one).lower)
-    note = f"times qε₀, at ε₀ = {one:.3g}; at qε₀ one sampled step has δ ≥ {numbers.plain(numbers.down(least, 2))}, "
-    return Recomputed(
-        exact / (SETTING["sample_rate"] * one), note=f"{note}and qδ₀ is {SETTING['sample_rate'] * each:.2g}"
-    )
+    each = DELTA / (2.0 * 10_000 * RATE)
+    one = math.sqrt(2.0 * math.log(1.25 / each)) / SIGMA
+    exact = math.log1p(RATE * math.expm1(one))
+    least = float(tight_delta(SampledGaussian(SIGMA, RATE), 1, RATE * one).lower)
+    low = numbers.plain(numbers.rounded_down(least, 2))
+    note = f"times qε₀, at ε₀ = {one:.3g}; at qε₀ one sampled step has δ ≥ {low}, "
+    return Recomputed(exact / (RATE * one), note=f"{note}and qδ₀ is {RATE * each:.2g}")
 
 
 def first_moment() -> Recomputed:
     """ln E[ℓ] of one step, what the slide's formula says for every λ."""
-    sigma, rate = SETTING["noise_multiplier"], SETTING["sample_rate"]
+    sigma, rate = SIGMA, RATE
     z = np.linspace(-12.0 * sigma, 12.0 * sigma + 1.0, 40_001)
     base = np.exp(-0.5 * (z / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
     loss = np.log1p(rate * np.expm1((2.0 * z - 1.0) / (2.0 * sigma**2)))

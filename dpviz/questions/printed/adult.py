@@ -1,4 +1,4 @@
-"""What recorded runs on Adult reached, and what they cost by three ways of accounting."""
+"""Results of recorded runs on Adult, and their ε by three ways of accounting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

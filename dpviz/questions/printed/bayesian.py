@@ -88,8 +88,9 @@ def guess(epsilon: float) -> Recomputed:
 
 def dp(sigma: float, batch: int, examples: int, steps: int) -> Recomputed:
     """DP by Rényi divergences."""
-    run: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "steps": steps, "delta": 1e-5}
-    return Recomputed(float(dpviz.epsilon(Renyi.name, **run)), note=f"at σ = {sigma:g}")
+    rate = batch / examples
+    epsilon = dpviz.epsilon(Renyi.name, noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=1e-5)
+    return Recomputed(epsilon, note=f"at σ = {sigma:g}")
 
 
 def floor(last: int = LAST_ORDER) -> Recomputed:
@@ -99,10 +100,17 @@ def floor(last: int = LAST_ORDER) -> Recomputed:
 
 def mnist() -> Recomputed:
     """How far apart means of batches are, in C, of which 0.95 is made: all alike, 32 epochs, the notebook's λ."""
-    run: dict[str, Any] = {"noise_std": 0.1, "sample_rate": 1024 / 60_000, "steps": 1875, "delta_mu": STRICT}
 
     def off(apart: float) -> float:
-        return float(dpviz.bayesian_epsilon([apart, apart], orders=[2, 4, 8, 16, 32], **run)) - 0.95
+        epsilon = dpviz.bayesian_epsilon(
+            [apart, apart],
+            noise_std=0.1,
+            sample_rate=1024 / 60_000,
+            steps=1875,
+            delta_mu=STRICT,
+            orders=[2, 4, 8, 16, 32],
+        )
+        return float(epsilon) - 0.95
 
     apart = brentq(off, 1e-3, 1.0, xtol=1e-9)
     least = floor()
@@ -112,8 +120,14 @@ def mnist() -> Recomputed:
 def noise(data: str, epsilon: float) -> Recomputed:
     """The least σ of the printed ε of DP, by the moments accountant with the scripts' q and T."""
     runs = inferred(data)
-    run: dict[str, Any] = {"steps": runs.settings["steps"], "delta": 1e-5, "sample_rate": runs.sample_rate}
-    sigma = dpviz.solve("noise_multiplier", method=Moments.name, target_epsilon=epsilon, **run)
+    sigma = dpviz.solve(
+        "noise_multiplier",
+        method=Moments.name,
+        target_epsilon=epsilon,
+        sample_rate=runs.sample_rate,
+        steps=runs.settings["steps"],
+        delta=1e-5,
+    )
     return Recomputed(math.nan, note=f"{epsilon:g} at σ = {sigma:.4g}")
 
 
@@ -127,8 +141,14 @@ def reached(data: str, epsilon: float = math.inf) -> Recomputed:
 
 def length(epsilon: float, sigma: float, batch: int, examples: int) -> Recomputed:
     """The most steps for which the moments accountant stays within the printed ε, rounded."""
-    run: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "delta": 1e-5}
-    steps = dpviz.solve("steps", method=Moments.name, target_epsilon=epsilon, **run)
+    steps = dpviz.solve(
+        "steps",
+        method=Moments.name,
+        target_epsilon=epsilon,
+        noise_multiplier=sigma,
+        sample_rate=batch / examples,
+        delta=1e-5,
+    )
     return Recomputed(math.nan, note=f"{epsilon:.1f} after {steps:.0f} steps, {steps * batch / examples:.0f} epochs")
 
 
@@ -136,9 +156,18 @@ def figure_1(quantile: float) -> Recomputed:
     """Bayesian DP at λ = 16 after 100 steps by the authors' procedure: the middle of three draws, and their spread."""
     each = np.array([synthetic.epsilon_of_costs(synthetic.fresh_costs(quantile, seed))[-1] for seed in range(DRAWS)])
     fixed, best = np.sort(each[:, synthetic.ORDERS.index(16)]), np.sort(each.min(axis=1))
-    run: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "delta": synthetic.DELTA}
-    dp_fixed = float(dpviz.epsilon(Renyi.name, orders=[17.0], conversion="classic", steps=100, **run))
-    dp_best = float(dpviz.epsilon(Moments.name, steps=100, **run))
+    dp_fixed = dpviz.epsilon(
+        Renyi.name,
+        noise_multiplier=1.0,
+        sample_rate=synthetic.RATE,
+        steps=100,
+        delta=synthetic.DELTA,
+        orders=[17.0],
+        conversion="classic",
+    )
+    dp_best = dpviz.epsilon(
+        Moments.name, noise_multiplier=1.0, sample_rate=synthetic.RATE, steps=100, delta=synthetic.DELTA
+    )
     spread = f"median of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}"
     note = f"{spread}; each at its best λ: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"
     return Recomputed(float(fixed[DRAWS // 2]), note=note)
@@ -161,9 +190,12 @@ def far_order() -> Recomputed:
 
 def printed_psi() -> Recomputed:
     """ε with ψ_R as printed, all distances 1: DP-SGD's Fig. 2."""
-    run: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}
-    printed = dpviz.bayesian_epsilon(np.ones(2), divergence="printed", **run)
-    left = dpviz.bayesian_epsilon(np.ones(2), **run)
+    printed, left = (
+        dpviz.bayesian_epsilon(
+            np.ones(2), noise_std=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5, divergence=divergence
+        )
+        for divergence in ("printed", "left")
+    )
     return Recomputed(float(printed), note=f"with ψ_L alone: {float(left):.4g}, the ε of the moments accountant")
 
 

@@ -68,7 +68,7 @@ class Recomputed(NamedTuple):
         if not math.isnan(self.lower) and math.isfinite(self.upper):
             text += f"{'; true value in ' if text else ''}{numbers.interval(self.lower, self.upper)}"
         elif not math.isnan(self.lower):
-            text += f"{'; ' if text else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
+            text += f"{'; ' if text else ''}at least {numbers.plain(numbers.rounded_down(self.lower, 4), digits=4)}"
         return f"{text or '–'}{f' ({self.note})' if self.note else ''}"
 
 

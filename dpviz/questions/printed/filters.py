@@ -9,6 +9,7 @@ m-lecuyer today), commit 641b3f3. The repository has no licence: these are numbe
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +74,27 @@ RATE, DELTA, EPOCH = 512 / 50_000, 1e-6, 98
 def planned() -> Recomputed:
     """50 epochs by the classic conversion on the authors' orders."""
     orders = [*np.arange(2.25, 10.1, 0.25), 16.0, 32.0]
-    plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
     interval = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
-    value = dpviz.epsilon(Renyi.name, conversion="classic", orders=orders, **plan)
+    value = dpviz.epsilon(
+        Renyi.name,
+        noise_multiplier=1.0,
+        sample_rate=RATE,
+        steps=50 * EPOCH,
+        delta=DELTA,
+        conversion="classic",
+        orders=orders,
+    )
     return tight((interval.lower, interval.upper), float(value), "interval: numerical (PLD), for planned steps")
 
 
 def odometer(epochs: int) -> Recomputed:
     """The authors' odometer after so many epochs."""
-    plan: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": epochs * EPOCH, "delta": DELTA}
-    authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **plan)) for variant in ("authors", "paper"))
+    epsilon = partial(dpviz.odometer_epsilon, noise_multiplier=1.0, sample_rate=RATE, delta=DELTA)
+    authors, paper = (float(epsilon(steps=epochs * EPOCH, variant=variant)) for variant in ("authors", "paper"))
     note = f"odometer of the text: {paper:.3g}"
     if epochs == 6:
-        steps = plan["steps"] + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
-        jumps = np.unique(dpviz.odometer_epsilon(variant="authors", **plan | {"steps": steps}))
+        steps = epochs * EPOCH + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
+        jumps = np.unique(epsilon(steps=steps, variant="authors"))
         note += "; values up to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps)
     return Recomputed(authors, note=note)
 

@@ -1,71 +1,98 @@
 """Li, Chen, Liu, Carin 2019: step sizes, Table 1, Figures 1 to 3 and its appendix."""
 
 import math
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from dpviz import library as dpviz
-from dpviz.accounting.langevin.cost import Langevin, langevin_tight
-from dpviz.accounting.langevin.step_sizes import step_size_limits
+from dpviz.accounting.langevin.cost import NOISES, Langevin, langevin_tight
+from dpviz.accounting.langevin.published_bounds import step_size_limits
 from dpviz.accounting.schedules import power_sums
 from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed, tight
 
+Noise = Literal["algorithm1", "sgld"]
 THIRD = 1.0 / 3.0
 WHOLE = tuple(range(2, 513))
-SECTION_3_1: dict[str, Any] = {"n": 50_000, "clip": 1.0, "delta": 1e-5}
-STEPS_3_1 = 10_000
+# Section 3.1.
+N_3_1, STEPS_3_1, CLIP_3_1, DELTA_3_1 = 50_000, 10_000, 1.0, 1e-5
+BATCH_3_1 = math.sqrt(N_3_1)
 
 
-def section_3_1() -> Recomputed:
+def interval_3_1(first: float, noise: Noise) -> tuple[float, float]:
+    """Between which ends the numerical ε of η_t = `first` t^(−1/3) lies."""
+    setting = Langevin(N_3_1, BATCH_3_1, CLIP_3_1, noise=noise)
+    return langevin_tight(setting, dpviz.PowerSchedule(first, THIRD, STEPS_3_1), DELTA_3_1, 100)
+
+
+def section_3_1(noise: Noise = "algorithm1") -> Recomputed:
     """ε of η_t = 0.103 t^(−1/3)."""
-    schedule, batch = dpviz.PowerSchedule(0.103, THIRD, STEPS_3_1), math.sqrt(SECTION_3_1["n"])
-    classic = dpviz.langevin_epsilon(schedule, batch_size=batch, conversion="classic", orders=WHOLE, **SECTION_3_1)
-    interval = langevin_tight(Langevin(SECTION_3_1["n"], batch, SECTION_3_1["clip"]), schedule, 1e-5, 40)
+    schedule = dpviz.PowerSchedule(0.103, THIRD, STEPS_3_1)
+    classic = dpviz.langevin_epsilon(
+        schedule,
+        n=N_3_1,
+        batch_size=BATCH_3_1,
+        clip=CLIP_3_1,
+        delta=DELTA_3_1,
+        conversion="classic",
+        orders=WHOLE,
+        noise=noise,
+    )
+    interval = interval_3_1(0.103, noise)
     return tight(interval, float(classic), "value: classic conversion; interval: numerical (PLD)")
 
 
-def tight_step() -> float:
-    """The largest η₁ for ε = 0.1, counted tightly at q = 1: one Gaussian with μ² = Σ η_t L²/N."""
-
-    def over(mu: float) -> float:
-        return float(norm.cdf(mu / 2.0 - 0.1 / mu) - math.exp(0.1) * norm.cdf(-mu / 2.0 - 0.1 / mu)) - 1e-5
-
-    total = float(power_sums(np.ones(1), np.array([float(STEPS_3_1)]), THIRD)[0])
-    return brentq(over, 1e-3, 1.0) ** 2 * SECTION_3_1["n"] / total  # type: ignore[no-any-return]
-
-
-def largest_step() -> Recomputed:
+def largest_step(noise: Noise = "algorithm1") -> Recomputed:
     """The largest η₁ for ε = 0.1."""
-    setting = SECTION_3_1 | {"steps": STEPS_3_1, "batch_size": math.sqrt(SECTION_3_1["n"])}
-    largest = dpviz.langevin_step_size("theorem3", epsilon=0.1, **setting)
-    tightly = numbers.plain(tight_step(), digits=2)
-    note = f"largest η₁, classic conversion; exact value at q = 1: {tightly}"
-    return Recomputed(float(largest), note=note)
+    largest = dpviz.langevin_step_size(
+        "theorem3",
+        epsilon=0.1,
+        delta=DELTA_3_1,
+        steps=STEPS_3_1,
+        n=N_3_1,
+        batch_size=BATCH_3_1,
+        clip=CLIP_3_1,
+        noise=noise,
+    )
+    low, high = (
+        brentq(lambda first, end=end: interval_3_1(first, noise)[end] - 0.1, 0.03, 0.3, xtol=1e-5) for end in (1, 0)
+    )  # the first step size at which the upper end reaches 0.1, and the lower one
+    note = "value: largest η₁ by the classic conversion; interval: by the numerical (PLD) accountant"
+    return Recomputed(float(largest), low, high, note)
+
+
+def posterior_share(step_size: float = 0.05) -> Recomputed:
+    """The variance of Algorithm 1's chain ÷ that of a normal posterior of variance 1/N, at a fixed step size.
+
+    θ ← (1 − η) θ + N(0, h η/N) comes to rest at the variance h η/N ÷ (1 − (1 − η)²).
+    """
+    printed, sgld = (heat * step_size / (1.0 - (1.0 - step_size) ** 2) for heat in NOISES.values())
+    note = f"share of a normal posterior's variance at η = {step_size:g}; with N(0, 2ηₜ/N) it is {sgld:.3f}"
+    return Recomputed(printed, note=note)
 
 
 def wang() -> Recomputed:
     """The bound of Wang et al. as its formula is printed."""
     printed, plotted = (
-        float(dpviz.langevin_step_size(theorem, epsilon=0.1, steps=STEPS_3_1, **SECTION_3_1))
+        dpviz.langevin_step_size(theorem, epsilon=0.1, delta=DELTA_3_1, steps=STEPS_3_1, n=N_3_1, clip=CLIP_3_1)
         for theorem in ("wang", "wang_as_plotted")
     )
-    return Recomputed(printed, note=f"with ln(T/δ) instead of ln(2.5T/δ): {plotted:.3g}")
+    return Recomputed(float(printed), note=f"with ln(T/δ) instead of ln(2.5T/δ): {plotted:.3g}")
 
 
 def mnist() -> Recomputed:
     """One epoch of Table 1's MNIST, its least."""
     schedule = dpviz.PowerSchedule(0.1, THIRD, 245)
-    setting: dict[str, Any] = {"n": 60_000, "batch_size": 245, "clip": 4, "delta": 1e-5}
-    classic = dpviz.langevin_epsilon(schedule, conversion="classic", orders=WHOLE, **setting)
+    classic = dpviz.langevin_epsilon(
+        schedule, n=60_000, batch_size=245, clip=4, delta=1e-5, conversion="classic", orders=WHOLE
+    )
     one, epoch = (
         langevin_tight(Langevin(60_000, 245, 4), steps, 1e-5, 20)
         for steps in (dpviz.PowerSchedule(0.1, THIRD, 1), schedule)
     )
-    alone = numbers.plain(numbers.down(one[0], 2), digits=2)
+    alone = numbers.plain(numbers.rounded_down(one[0], 2), digits=2)
     note = f"after one epoch; value: classic conversion; interval: numerical (PLD); one step alone costs ≥ {alone}"
     return tight(epoch, float(classic), note)
 
@@ -87,8 +114,17 @@ def svhn(epochs: int, friction: float | None = None) -> Recomputed:
 
 def size(epsilon: float = 0.1, n: float = 1e4, clip: float = 1.0) -> float:
     """The largest step size under the rule of Fig. 2, τ = √N, T = N, δ = 1/N."""
-    rule: dict[str, Any] = {"delta": 1.0 / n, "n": n, "steps": int(n), "batch_size": math.sqrt(n)}
-    return float(dpviz.langevin_step_size("theorem3", epsilon=epsilon, clip=clip, refine=False, **rule))
+    largest = dpviz.langevin_step_size(
+        "theorem3",
+        epsilon=epsilon,
+        delta=1.0 / n,
+        steps=int(n),
+        n=n,
+        batch_size=math.sqrt(n),
+        clip=clip,
+        refine=False,
+    )
+    return float(largest)
 
 
 def against_n() -> Recomputed:
@@ -121,4 +157,4 @@ def spread() -> Recomputed:
 def pate(queries: int, delta: float) -> Recomputed:
     """What so many answers under Laplace noise of scale 20 cost at most (Papernot et al. 2017)."""
     most = float(dpviz.pate_epsilon(queries, delta=delta, noise_scale=20.0))
-    return Recomputed(numbers.up(most, 4), note="upper bound for any votes")
+    return Recomputed(numbers.rounded_up(most, 4), note="upper bound for any votes")

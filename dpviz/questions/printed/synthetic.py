@@ -12,7 +12,7 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import bayesian_cost
-from dpviz.gradients.sample import weibull_vectors
+from dpviz.gradients.weibull_vectors import weibull_vectors
 
 VECTORS, DIMENSIONS, SHAPE = 50, 1000, 0.5
 RATE, STEPS, DELTA, FAILURE = 1e-3, 100, 1e-5, 1e-15

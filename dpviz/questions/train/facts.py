@@ -1,4 +1,4 @@
-"""What the form must know of data sets and networks before PyTorch is loaded anywhere, in words."""
+"""Facts of data sets and networks that the form needs before PyTorch is loaded, in words."""
 
 import shutil
 from pathlib import Path

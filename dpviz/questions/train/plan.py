@@ -1,4 +1,4 @@
-"""What a plan costs step by step under every accountant, before anything is trained: the faint curves ahead.
+"""A plan's ε step by step by every accountant, before anything is trained: the faint curves ahead.
 
 The same accountants and the same arithmetic as the Compose page and the live run: they agree to the last digit.
 """
@@ -108,25 +108,15 @@ def _of_different(
     accountants: dict[str, AdditiveAccountant],
     claim: Claim,
 ) -> PlannedCost:
-    """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
+    """Steps whose noise changes, or after what was spent before."""
     before, runs = spent
     total = sum(count for _, count in runs)
     at = step_grid(total, False, 40)
-    wanted = set(at.tolist())
-    epsilon: dict[str, list[float]] = {name: [] for name in accountants}
-    ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
-    for mechanism, count in before:
-        for ledger in ledgers.values():
-            ledger.spend(mechanism, count)
-    done = 0
-    for mechanism, count in runs if accountants else ():
-        end = done + count
-        for mark in (*sorted(step for step in wanted if done < step < end), end):
-            for name, ledger in ledgers.items():
-                ledger.spend(mechanism, int(mark - done))
-                if mark in wanted:
-                    epsilon[name].append(float(ledger.bound(settings.delta).epsilon))
-            done = int(mark)
+    x, place = _stairs(at, total, runs[0][0], settings)
+    epsilon = {
+        name: _read_from_ledger(Ledger(accountant), spent, at, settings.delta)[place]
+        for name, accountant in accountants.items()
+    }
     tight = None
     if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
         single = len(runs) == 1 and isinstance(runs[0][0], SampledGaussian)
@@ -134,13 +124,30 @@ def _of_different(
         if all(mechanism.as_gaussian for mechanism, _ in (*before, *runs)):  # known without a grid
             marks = at
         tight = _tight(before, runs, marks, settings.delta)
-    x, place = _stairs(at, total, runs[0][0], settings)
     if tight is not None:
         if tight.x.size == at.size:
             tight = replace(tight, x=x, lower=tight.lower[place], upper=tight.upper[place])
         else:
             tight = replace(tight, x=np.minimum(tight.x * steps_of(runs[0][0]), settings.steps))
-    return PlannedCost(x, {name: np.array(values)[place] for name, values in epsilon.items()}, claim, tight)
+    return PlannedCost(x, epsilon, claim, tight)
+
+
+def _read_from_ledger(
+    ledger: Ledger, spent: tuple[tuple[Event, ...], tuple[Event, ...]], at: Array, delta: float
+) -> Array:
+    """ε after so many charges of the runs, in their order, with what was spent before."""
+    before, runs = spent
+    for mechanism, count in before:
+        ledger.spend(mechanism, count)
+    wanted, epsilon, done = set(at.tolist()), [], 0
+    for mechanism, count in runs:
+        end = done + count
+        for mark in (*sorted(step for step in wanted if done < step < end), end):
+            ledger.spend(mechanism, int(mark - done))
+            if mark in wanted:
+                epsilon.append(float(ledger.bound(delta).epsilon))
+            done = int(mark)
+    return np.array(epsilon)
 
 
 def _tight(before: tuple[Event, ...], runs: tuple[Event, ...], at: Array, delta: float) -> TightBand:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any
 
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.accounting.adaptive.policies import POLICIES, Fixed, Policy
 from dpviz.accounting.methods import Tight
 from dpviz.questions import Compound, Setting
-from dpviz.questions.layout import Reader, of_texts
+from dpviz.questions.layout import Reader, Values, of_texts
 from dpviz.questions.train.facts import unsuited
 from dpviz.questions.train.solving import solved_noise
 from dpviz.training.accounts.counting import planned_counts
@@ -34,61 +33,88 @@ if TYPE_CHECKING:
 def _start(get: Reader) -> StartFrom | None:
     """Read only where a start is chosen: what looks at runs is not there wherever questions are."""
     run, data, model = (get(FIELDS[name]) for name in ("start_from", "data", "model"))
-    return importlib.import_module("dpviz.questions.train.start").start(run, data, model) if run else None
+    if not run:
+        return None
+    from dpviz.questions.train.start import start
+
+    return start(run, data, model)
 
 
 # What a plan asks for, by the names of `RunSettings`.
 SETTINGS: dict[str, Setting] = FIELDS | {
     "start_from": Compound(
-        (FIELDS["start_from"],),
+        {"start_from": FIELDS["start_from"]},
         _start,
         lambda start: {FIELDS["start_from"].key: start.origins[0].run} if start else {},
-        {FIELDS["start_from"].key: "start_from"},
     )
 }
+ValueOf = Callable[[str], Any]  # of a setting, by its name
 CORRELATION = {"noise_decay", "noise_band"}
 _RUN = {field.name for field in fields_of(RunSettings)}
 # Settings that not all methods and models read.
 _SOME_READ = frozenset().union(*(m.reads for m in METHODS.values()), *(m.reads for m in MODELS.values()))
 
 
-def acting(of: Callable[[str], Any]) -> frozenset[str]:
+def acting(of: ValueOf) -> frozenset[str]:
     """Names of the settings that act beside the others, which `of` tells by name; a run has the rest at its default."""
-    method, model = METHODS[of("method")], MODELS[of("model")]
-    reads, data = method.reads | model.reads, data_of(of("data"))
-    of_persons = "unit" in reads and data.persons > 0 and of("unit") == "person"
+    method, model, data = METHODS[of("method")], MODELS[of("model")], data_of(of("data"))
+    reads = method.reads | model.reads
+    persons = "unit" in reads and data.persons > 0
+    of_persons = persons and of("unit") == "person"
     by_coins = "sampler" not in reads or of("sampler") == Poisson.key
+    examples_by_coins = by_coins and not of_persons
     reads -= {"views"} if of_persons else set()
-    reads -= set() if by_coins and not of_persons else {"policy"}
+    reads -= set() if examples_by_coins else {"policy"}
     policy = POLICIES[of("policy")] if "policy" in reads else Fixed
-    solved, private = of("noise_by") == "target", method.private
-    measured = private and by_coins and not of_persons
-    bayesian = measured and of("bayesian") not in ("0", False)
-    counts = measured and (policy.adaptive or of("target_measure") == "private")
     only = {
         "trained": method.partly and model.last_inputs is not None,
-        "noise_by": "noise_multiplier" in reads,
-        "target_epsilon": "noise_multiplier" in reads and solved,
-        "solver": "noise_multiplier" in reads and solved and by_coins,
-        "noise_multiplier": "noise_multiplier" in reads and not solved,
         "views": "views" in reads and model.features is None and image(data.shape),
-        "unit": "unit" in reads and data.persons > 0,
-        **dict.fromkeys(CORRELATION, reads >= CORRELATION and of("sampler") == InOrder.key),
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
-        **dict.fromkeys(("delta", "max_grad_norm"), private),
-        "filter_epsilon": private and by_coins,
-        **dict.fromkeys(("bayesian_distances", "pairs", "definition", "delta_mu"), bayesian),
-        "bayesian": measured,
-        "target_measure": measured and not policy.ends,
-        "count_noise": counts,
-        "count_every": counts,
         "margin_epochs": policy.saves,
         "most_steps": of("past_plan") == "replan",
     }
+    only |= _of_noise(of, reads, by_coins=by_coins)
+    only |= _of_promise(of, private=method.private, persons=persons, by_coins=by_coins)
+    only |= _of_measurements(of, policy, possible=method.private and examples_by_coins)
     return frozenset(name for name in FIELDS if only.get(name, name in reads or name not in _SOME_READ))
 
 
-def run_settings(values: Mapping[str, Any]) -> RunSettings:
+def _of_noise(of: ValueOf, reads: frozenset[str], *, by_coins: bool) -> dict[str, bool]:
+    """Which settings of the noise act: σ itself or a target that it is solved for, and how steps share noise."""
+    chosen = "noise_multiplier" in reads
+    solved = chosen and of("noise_by") == "target"
+    return {
+        "noise_by": chosen,
+        "noise_multiplier": chosen and not solved,
+        "target_epsilon": solved,
+        "solver": solved and by_coins,
+    } | dict.fromkeys(CORRELATION, reads >= CORRELATION and of("sampler") == InOrder.key)
+
+
+def _of_promise(of: ValueOf, *, private: bool, persons: bool, by_coins: bool) -> dict[str, bool]:
+    """Which settings of what a run promises act; `persons`: whether it can protect all rows of a person together."""
+    return {
+        # Whom ε covers is a promise: where it cannot be kept, it is refused in words, and can be changed there.
+        "unit": persons or (private and of("unit") == "person"),
+        "delta": private,
+        "max_grad_norm": private,
+        "filter_epsilon": private and by_coins,
+    }
+
+
+def _of_measurements(of: ValueOf, policy: type[Policy], *, possible: bool) -> dict[str, bool]:
+    """Which settings act of what a run measures on its private data: distances of gradients, and private counts."""
+    bayesian = possible and of("bayesian") not in ("0", False)
+    counts = possible and (policy.adaptive or of("target_measure") == "private")
+    return {
+        "bayesian": possible,
+        "target_measure": possible and not policy.ends,
+        "count_noise": counts,
+        "count_every": counts,
+    } | dict.fromkeys(("bayesian_distances", "pairs", "definition", "delta_mu"), bayesian)
+
+
+def run_settings(values: Values) -> RunSettings:
     """The run, its noise solved for where a target ε was chosen.
 
     Args:

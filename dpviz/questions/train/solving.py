@@ -4,9 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.filter import planned_epsilon
+from dpviz.accounting.adaptive.one_order import planned_epsilon
+from dpviz.accounting.boundary import boundary, bracket
+from dpviz.accounting.calibration import TOLERANCE
 from dpviz.accounting.methods import Renyi, accountant
-from dpviz.accounting.solve import TOLERANCE, boundary, bracket, no_noise_needed, solve
+from dpviz.accounting.no_noise import no_noise_needed
+from dpviz.accounting.solve import solve
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions.kinds import with_noise
@@ -56,7 +59,7 @@ def solved_noise(
             noise = _proved(target, step, steps, delta, beside, cost)
             if before and noise > batch_size:
                 least = cost([(with_noise(step, float(batch_size)), steps), *beside], delta)
-                left = numbers.epsilon(numbers.down(target - spent))
+                left = numbers.down(target - spent)
                 raise ValueError(
                     f"{spent_words} What is left, {left}, needs noise σ = {noise:.2g} at each step. This is more than "
                     f"the largest possible sum of {batch_size} clipped gradients and would destroy what the network "

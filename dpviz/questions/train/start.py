@@ -1,4 +1,4 @@
-"""Where a run starts: random weights, or those of a finished run with the same network."""
+"""A run's start: random weights, or those of a finished run with the same network."""
 
 from dpviz.accounting.claims import Claim
 from dpviz.fields import numbers

@@ -1,1 +1,1 @@
-"""Where runs are computed: the Dask cluster, its host and worker processes, and the thread that feeds them."""
+"""The Dask cluster that computes runs: the local one with its host and workers, and the way to it or to another."""

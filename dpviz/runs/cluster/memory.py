@@ -1,11 +1,11 @@
-"""What a worker keeps after a run: given back to the machine, and measured, so that one that keeps much is replaced."""
+"""A worker's memory after a run: given back to the system, and measured, so that too large a worker is replaced."""
 
 import ctypes
 import gc
 import sys
 from contextlib import suppress
 
-import psutil  # type: ignore[import-untyped]
+from dpviz._extras import extra
 
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # glibc's names for them, without the M_
 
@@ -35,6 +35,8 @@ def keep_little() -> None:
 
 def resident(pid: int) -> int:
     """Bytes of memory that the process holds; 0 if there is none."""
+    with extra("train"):
+        import psutil
     try:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:

@@ -1,61 +1,30 @@
-"""What keeps strangers out of the local cluster: a certificate made at its start, and no web pages.
+"""TLS for the local cluster: a certificate made at its start keeps strangers out, and no web pages are served.
 
 Without it any process on this machine could connect to the loopback address and run code as the app's owner. Both
-sides of every connection show the one certificate whose key only host, workers and app hold, in memory; they hand it
-on through pipes. A cluster at DASK_SCHEDULER_ADDRESS has its own (Dask's `distributed.comm.tls` settings).
+sides of every connection show the one certificate, whose key lies in a folder that only the owner may enter. A cluster
+at DASK_SCHEDULER_ADDRESS has its own (Dask's `distributed.comm.tls` settings).
 """
 
-import datetime
+from pathlib import Path
 from typing import Any
 
-# Valid from long ago until long after: a clock that is set must not lock workers out, as it may with Dask's own
-# temporary certificates, which are valid from now on for a year.
-YEARS = 20
+
+def temporary() -> str:
+    """A new self-signed certificate and its private key as one PEM text, by Dask."""
+    from distributed.security import Security
+
+    make: Any = Security
+    made = make.temporary()
+    return f"{made.tls_ca_file}{made.tls_scheduler_key}"
 
 
-def make_certificate() -> str:
-    """A new self-signed certificate and its private key as one PEM text, never shown.
-
-    Of an elliptic curve, P-256: a millisecond, where RSA, which Dask's own have, takes a sixth of a second.
-    """
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dpviz-workers")])
-    now = datetime.datetime.now(tz=datetime.UTC)
-    span = datetime.timedelta(days=365 * YEARS)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - span)
-        .not_valid_after(now + span)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return (made.public_bytes(serialization.Encoding.PEM) + private).decode()
-
-
-def security_with(certificate: str) -> Any:
-    """Dask's `Security` with it for all three roles: who cannot show it is not connected.
-
-    Args:
-        certificate: The PEM text, or a file that holds it: OpenSSL reads keys from files alone, so that Dask writes a
-            text into this process's folder for temporary files for that moment.
-    """
+def security_with(certificate: Path) -> Any:
+    """Dask's `Security` with the file for all three roles: who cannot show it is not connected."""
     from distributed.security import Security
 
     make: Any = Security
     shown = [f"tls_{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")]
-    return make(require_encryption=True, **dict.fromkeys(["tls_ca_file", *shown], certificate))
+    return make(require_encryption=True, **dict.fromkeys(["tls_ca_file", *shown], str(certificate)))
 
 
 def without_pages(node: Any) -> Any:

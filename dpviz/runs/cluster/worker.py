@@ -1,20 +1,21 @@
-"""One worker process: ``python -m dpviz.runs.cluster.worker``, started and started again by `dpviz.runs.cluster.host`.
+"""One worker process: ``python -m dpviz.runs.cluster.worker PLACE``, started and started again by `cluster.host`.
 
-Where the scheduler is and the certificate to show come as one message; it tells how far it has come. Dask's own watcher
-of workers (the nanny) is not used: a worker that was killed while its watcher still waited for it to come up was, on a
-busy machine, never replaced.
+Dask's own watcher of workers (the nanny) is not used: a worker that was killed while its watcher still waited for it to
+come up was, on a busy machine, never replaced.
 """
 
 import asyncio
 import importlib
+import json
 import os
 import sys
-from collections.abc import Callable
+from pathlib import Path
 
-from dpviz.runs.child import Parent, end_with_parent
+from dpviz.runs.child import end_with_parent
+from dpviz.runs.cluster.local import CERTIFICATE
 from dpviz.runs.cluster.tls import security_with, without_pages
 
-# Names of modules to load, with commas between; set by the host.
+# Names of modules to load, with commas between; set by who starts the cluster.
 PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
 
 
@@ -27,7 +28,7 @@ def load_ahead() -> None:
             print(f"dpviz worker: could not load {name} ahead: {error!r}", file=sys.stderr)
 
 
-async def serve(address: str, certificate: str, on_up: Callable[[], None]) -> None:
+async def serve(address: str, certificate: Path) -> None:
     """Work for the scheduler at `address` until it ends."""
     from distributed import Worker
 
@@ -39,26 +40,17 @@ async def serve(address: str, certificate: str, on_up: Callable[[], None]) -> No
         security=security_with(certificate),
         memory_limit=0,  # no watch over memory: it would hold a run for what PyTorch keeps to use again
     ) as worker:
-        on_up()
         await worker.finished()
 
 
 def main() -> None:
     end_with_parent()
-    parent = Parent()
-
-    def say(phase: str) -> None:
-        parent.say("worker", (os.getpid(), phase))
-        if phase == "up":  # the last word: who listens to the host is not to wait for a worker that outlives it
-            parent.output.close()
-
-    place = next(parent.messages())
-    if os.getppid() != place["host"]:  # it ended before this process could ask to end with it
+    file = Path(sys.argv[1])
+    place = json.loads(file.read_text())
+    if os.getppid() != place["process"]["pid"]:  # it ended before this process could ask to end with it
         os._exit(1)
-    say("loading")
     load_ahead()
-    say("connecting")
-    asyncio.run(serve(place["address"], place["certificate"], lambda: say("up")))
+    asyncio.run(serve(place["address"], file.with_name(CERTIFICATE)))
 
 
 if __name__ == "__main__":

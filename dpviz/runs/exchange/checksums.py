@@ -1,4 +1,4 @@
-"""A running checksum over a run's events: who drops or changes one leaves a trace. No signature: it can be made anew.
+"""A running checksum of a run's events, which shows if one was removed or changed; no signature, it can be recomputed.
 
 >>> one = {"kind": "step", "step": 1, "mechanisms": [[2.0, 0.1, 1]]}
 >>> checksum("", 0, one) == checksum("", 0, one | {"text": "said otherwise"}), checksum("", 1, one)[:4]
@@ -53,8 +53,8 @@ def with_checksums(events: Iterable[Event]) -> list[Event]:
     for event in events:
         first = not chained or chained[-1].attempt != event.attempt
         before = "" if first else chained[-1].data[KEY]
-        data = json.loads(jsontext.write(event.data))
-        chained.append(event._replace(data=event.data | {KEY: checksum(before, event.seq, data)}))
+        own = checksum(before, event.seq, jsontext.strict(event.data))
+        chained.append(event._replace(data=event.data | {KEY: own}))
     return chained
 
 

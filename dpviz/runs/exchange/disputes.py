@@ -50,8 +50,7 @@ def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
         return ()
 
     def read() -> tuple[Dispute, ...]:
-        events = store.events(record.id, record.attempt, (IMPORTED_KIND,))
-        return tuple(dispute for event in events for dispute in of_event(event.data))
+        return of_event(store.digest(record.id).facts.get(IMPORTED_KIND, {}))
 
     return MEMORY.recall(("disputes", record.id), read)
 

@@ -11,22 +11,31 @@ import io
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dpviz._arrays import Array
+from dpviz._extras import extra
 from dpviz.runs.claims import has_gap, settings_of
-from dpviz.runs.exchange.checks import MOST, NotARun, attempts_of, checked, events_of, expect, known_size, parsed
+from dpviz.runs.exchange.checks import DISPUTES, NAME, STEPS, TRACE, WORDS, NotARun, expect, parsed, small_enough
 from dpviz.runs.exchange.checksums import KEY, NONE, verified, with_checksums
 from dpviz.runs.exchange.disputes import of_event
 from dpviz.runs.exchange.recheck import Recheck
+from dpviz.runs.exchange.sequence import attempts_of, events_of, known_size
 from dpviz.runs.store import jsontext
+from dpviz.runs.store.digest import Digest, Table, joined
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
+from dpviz.runs.words import words
 from dpviz.runs.work import TRAINING
-from dpviz.training.events import NOT_COVERED, heading, not_covered
+from dpviz.training.covered import NOT_COVERED, heading, not_covered
 
+_BLOCKS = 64  # of events whose columns are in memory at once
 FORMAT = "dpviz-run"
 VERSION = 1
 
@@ -40,7 +49,11 @@ def export_json(store: Store, run: str) -> bytes:
     """Everything the store knows about a run, all attempts included, without paths and processes of this machine.
 
     Under "not covered by ε" it names, by kind of event, what is measured on the training data.
+
+    Raises:
+        NotARun: if it would be too long to be imported again (`too_long`).
     """
+    expect(not (why := too_long(store, run)), f"a run whose file can be imported: {why}")
     record, attempts = store.run(run), store.attempts(run)
     numbers = sorted({0, *(attempt["attempt"] for attempt in attempts)})
     events = [event for number in numbers for event in store.events(run, number)]
@@ -52,12 +65,12 @@ def export_json(store: Store, run: str) -> bytes:
         "version": VERSION,
         "imported": record.imported,
         "run": {
-            "name": cut(record.name, MOST["name"]),
-            "note": cut(record.note, MOST["words"]),
+            "name": cut(record.name, NAME),
+            "note": cut(record.note, WORDS),
             "target": record.target,
             "settings": shared_settings(record.settings),
             "state": record.state,
-            "reason": cut(without_paths(record.reason), MOST["words"]),
+            "reason": cut(without_paths(record.reason), WORDS),
             "created": record.created,
             "started": record.started,
             "ended": record.ended,
@@ -69,7 +82,18 @@ def export_json(store: Store, run: str) -> bytes:
         "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
         NOT_COVERED: {kind: sorted(names) for kind, names in measured.items() if names},
     }
-    return jsontext.write(content).encode()
+    written = jsontext.write(content).encode()
+    small_enough(written)
+    return written
+
+
+def too_long(store: Store, run: str) -> str:
+    """Why no JSON file of a run is written, for none could be imported: in words, empty for others."""
+    taken = 0
+    for attempt in store.attempts(run):
+        taken += sum(count for *_, count in store.digest(run, attempt["attempt"]).spent)
+    taken = max(taken, store.run(run).steps)
+    return words("exchange", "too_long", taken=taken, most=STEPS) if taken > STEPS else ""
 
 
 def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
@@ -80,11 +104,11 @@ def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:
     """The texts of an event, cut to the length that an import accepts."""
-    limits = {"traceback": MOST["trace"]} | dict.fromkeys(("text", "data", "model", "noise_source"), MOST["words"])
+    limits = {"traceback": TRACE} | dict.fromkeys(("text", "data", "model", "noise_source"), WORDS)
     return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
 
 
-def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
+def read_run(file: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     """Record, attempts and events of an exported run: typed, bounded, and every ε in them worked out again.
 
     Where events are missing no ε is worked out; the run claims its whole plan.
@@ -92,14 +116,18 @@ def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Even
     Raises:
         NotARun: with the reason, if it is none or was changed so that it cannot be followed.
     """
-    run = parsed(content)
+    run = parsed(file)
     right = isinstance(run, dict) and run.get("format") == FORMAT
     expect(right, f'the JSON of an exported run, with "format": "{FORMAT}"')
     right = run.get("version") == VERSION and not isinstance(run["version"], bool)
     expect(right, f"version {VERSION} of the format, found {run.get('version')!r:.60}")
-    fields = checked("run")("the run", run.get("run"))
-    attempts = attempts_of(run.get("attempts"), fields["attempt"])
-    events = events_of(run.get("events"), len(attempts))
+    with extra("app"):  # only for who takes a file in
+        from dpviz.runs.exchange.format import RUN_FILE, checked
+
+    content = checked("the file", run, RUN_FILE)
+    fields: dict[str, Any] = {**content["run"]}
+    attempts = attempts_of(content["attempts"], fields["attempt"])
+    events = events_of(content["events"], len(attempts))
     checksums = verified(run["attempts"], run["events"])
     summary = fields.pop("summary")
     # A file may name any function: cloning the run must not call it.
@@ -145,19 +173,23 @@ def _rechecked(
     summary: dict[str, Any] = {}
     if mine and mine[-1].kind in FINAL_KINDS:
         summary = mine[-1].data
-        if not has_gap(mine):
+        if not has_gap(Digest.of(mine)):
             check.ended(recorded.get("epsilon") or {}, recorded.get("claim"), summary)
+    last = max((event.seq for event in mine), default=-1)
+    data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, **_findings(check, events, checksums)}
+    mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
+    return replace(record, summary=summary), attempts, with_checksums([*rechecked, mark])
+
+
+def _findings(check: Recheck, events: list[Event], checksums: str) -> dict[str, Any]:
+    """What the import found, as its event says it: disputes, and which checksums there were."""
     # What did not match when it was taken in elsewhere was set right there: the file still says so.
     marks = [event.data for event in events if event.kind == IMPORTED_KIND]
     earlier = [dispute for data in marks for dispute in of_event(data)]
+    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[:DISPUTES]
     # Events that were taken in without got theirs then.
     checksums = next((data["checksums"] for data in marks if data.get("checksums") == NONE), checksums)
-    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: MOST["disputes"]]
-    last = max((event.seq for event in mine), default=-1)
-    data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
-    data |= {"checksums": checksums}
-    mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
-    return replace(record, summary=summary), attempts, with_checksums([*rechecked, mark])
+    return {"disputes": [dispute._asdict() for dispute in disputes], "checksums": checksums}
 
 
 def import_json(store: Store, content: bytes) -> RunRecord:
@@ -169,13 +201,36 @@ def import_json(store: Store, content: bytes) -> RunRecord:
     return store.insert(*read_run(content))
 
 
-def steps_csv(view: RunView) -> str:
+def _steps(store: Store, run: str) -> tuple[list[str], Iterator[list[Array]]]:
+    """The names of what was recorded of each step, and these columns, some thousand steps at a time."""
+    attempt = store.run(run).attempt
+    names = list(store.digest(run, attempt).tables["step"])
+
+    def columns(parts: list[Table]) -> list[Array]:
+        table = joined([*parts, {name: np.empty(0) for name in names}])
+        return [table[name] for name in names]
+
+    def portions() -> Iterator[list[Array]]:
+        parts: list[Table] = []
+        for events in store.each_event(run, attempt):
+            parts.append(Digest.of(events, whole=True).tables["step"])
+            if len(parts) == _BLOCKS:
+                yield columns(parts)
+                parts = []
+        yield columns(parts)
+
+    return names, portions()
+
+
+def steps_csv(store: Store, run: str) -> bytes:
     """One row a step; empty where there is no number. Headings say what is not covered by ε."""
+    names, portions = _steps(store, run)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heading("step", name) for name in view.steps)
-    writer.writerows(zip(*(map(_cell, column.tolist()) for column in view.steps.values()), strict=True))
-    return out.getvalue()
+    writer.writerow(heading("step", name) for name in names)
+    for columns in portions:
+        writer.writerows(zip(*(map(_cell, column.tolist()) for column in columns), strict=True))
+    return out.getvalue().encode()
 
 
 def _cell(value: float) -> float | str:
@@ -185,14 +240,17 @@ def _cell(value: float) -> float | str:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def steps_parquet(view: RunView) -> bytes:
+def steps_parquet(store: Store, run: str) -> bytes:
     """One row a step, as 64-bit floats; NaN where there is no number. Names of columns as in `steps_csv`."""
-    import pyarrow  # type: ignore[import-untyped]
-    import pyarrow.parquet  # type: ignore[import-untyped]
+    import pyarrow
+    import pyarrow.parquet
 
+    names, portions = _steps(store, run)
+    schema = pyarrow.schema([(heading("step", name), pyarrow.float64()) for name in names])
     sink = io.BytesIO()
-    table = pyarrow.table({heading("step", name): pyarrow.array(column) for name, column in view.steps.items()})
-    pyarrow.parquet.write_table(table, sink)
+    with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
+        for columns in portions:
+            writer.write_table(pyarrow.table(list(map(pyarrow.array, columns)), schema))
     return sink.getvalue()
 
 

@@ -1,14 +1,15 @@
-"""Recomputes every ε of an imported run from the mechanisms and distances in its events, and compares."""
+"""A second computation of every ε of an imported run, from its events' mechanisms and distances, and a comparison."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpviz.accounting.methods import READINGS, OdometerAccountant
+from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.runs.claims import has_gap
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
+from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import FINAL_KINDS, Event
 from dpviz.runs.words import words
 from dpviz.training.accounts.claims import was_planned
@@ -21,8 +22,6 @@ from dpviz.training.summary import closing, opening
 NOT_AS_PLANNED = "not as planned"
 # Steps and distances whose readings are worked out together: some MB.
 _STEPS, _DISTANCES = 500, 20_000
-# Of earlier versions: valid, but another one is read now, so its ε is made anew and there is nothing to compare.
-_EARLIER = OdometerAccountant.name
 
 
 class Recheck:
@@ -58,7 +57,7 @@ class Recheck:
         accounts: LiveAccounts | None = None
         examples = 0
         checked = []
-        if has_gap(events):
+        if has_gap(Digest.of(events)):
             return [self._behind_a_gap(event) for event in events]
         for event in events:
             data = dict(event.data)
@@ -115,7 +114,7 @@ class Recheck:
         elif self.settings is not None:
             expect(not data["mechanisms"], "no mechanisms of a training without noise")
         if self.settings is not None:
-            for name, values in _now(recorded):
+            for name, values in recorded.items():
                 right = readings.get(name, [math.inf] * len(values))
                 for step, (one, other) in enumerate(zip(values, right, strict=True), first):
                     self.compare(f"step {name}", f"ε, {READINGS[name]}, after step {step:,}", one, other)
@@ -145,7 +144,7 @@ class Recheck:
 
     def read(self, when: str, recorded: Mapping[str, Any], recomputed: Mapping[str, float]) -> None:
         """One reading of each accountant."""
-        for name, epsilon in _now(recorded):
+        for name, epsilon in recorded.items():
             self.compare(f"{when} {name}", f"ε, {READINGS[name]}, {when}", epsilon, recomputed.get(name))
 
     def _final(
@@ -177,19 +176,12 @@ def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: 
     return accounts is None or was_planned(accounts.events, settings, examples)
 
 
-def _now(recorded: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The readings of accountants that runs read now."""
-    return ((name, values) for name, values in recorded.items() if name != _EARLIER)
-
-
 def _claimed(claim: Any) -> float | None:
-    """The ε of a stored claim, ∞ where it claims nothing; None where there is no claim that is still made.
-
-    Of a demonstration the one that secret noise would allow, which earlier versions claimed.
-    """
+    """The ε of a stored claim, of a demonstration the one that secret noise would allow; ∞ where it claims nothing,
+    None where there is no claim."""
     if isinstance(claim, dict) and claim.get("with_secret_noise") is not None:
         return _claimed(claim["with_secret_noise"])
-    if not isinstance(claim, dict) or "epsilon" not in claim or claim.get("accountant") == _EARLIER:
+    if not isinstance(claim, dict) or "epsilon" not in claim:
         return None
     return math.inf if claim["epsilon"] is None else float(claim["epsilon"])
 

@@ -1,6 +1,5 @@
 """Connections to one SQLite file from many threads, its tables and its errors in words. A damaged file is replaced."""
 
-import os
 import sqlite3
 import threading
 import time
@@ -11,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dpviz.runs.store.copies import back_up, backup_of, sweep
+from dpviz.runs.store.earlier import take_over
 from dpviz.runs.store.folders import FILE, only_a_file, private_file, private_home, tighten
 from dpviz.runs.store.records import StoreError
 from dpviz.runs.words import words
@@ -25,24 +26,34 @@ CHECKED = 200_000_000
 QUIET = 120.0
 
 SCHEMA = (Path(__file__).parent / "schema.sql").read_text()
-TABLES = ("owners", "runs", "attempts", "events")
-SCHEMA_VERSION = 3
+TABLES = ("owners", "runs", "attempts", "events", "blocks")
+SCHEMA_VERSION = 4
 _LAST_FORMAT = 30  # a larger number was never written by any version: it is damaged
 
-# Each connection keeps checksums, by `crc`: of a run's row, and of all events of an attempt together.
+# Each connection keeps checksums, by `crc`: of a run's row, and of all events and blocks of an attempt together.
 _RUN = ("id", "settings", "options", "state", "attempt", "steps", "summary")
-_EVENT = ("seq", "kind", "step", "data")
+_HELD = {"events": ("seq", "kind", "step", "data"), "blocks": ("first", "last", "digest", "events")}
 OF_RUN = f"crc({', '.join(_RUN)})"
-OF_EVENT = f"crc({', '.join(_EVENT)})"
-OF_ATTEMPT = (
-    f"SELECT COALESCE(SUM({OF_EVENT}), 0) FROM events WHERE run = attempts.run AND events.attempt = attempts.attempt"
+OF_ATTEMPT = "SELECT " + " + ".join(
+    f"(SELECT COALESCE(SUM(crc({', '.join(names)})), 0) FROM {table} "
+    f"WHERE run = attempts.run AND {table}.attempt = attempts.attempt)"
+    for table, names in _HELD.items()
 )
 _KEPT = f"UPDATE runs SET checksum = {OF_RUN} WHERE number = NEW.number"
-_ADDED = f"checksum + crc({', '.join(f'NEW.{name}' for name in _EVENT)}) WHERE run = NEW.run AND attempt = NEW.attempt"
+
+
+def _counted(table: str, row: str, sign: str) -> str:
+    values = ", ".join(f"{row}.{name}" for name in _HELD[table])
+    where = f"run = {row}.run AND attempt = {row}.attempt"
+    return f"UPDATE attempts SET checksum = checksum {sign} crc({values}) WHERE {where}"
+
+
 _TRIGGERS = {
     "INSERT ON main.runs": _KEPT,
     "UPDATE ON main.runs": _KEPT,
-    "INSERT ON main.events": f"UPDATE attempts SET checksum = {_ADDED}",
+    "INSERT ON main.events": _counted("events", "NEW", "+"),
+    "DELETE ON main.events": _counted("events", "OLD", "-"),
+    "INSERT ON main.blocks": _counted("blocks", "NEW", "+"),
 }
 # Runs that are not as they were written: changed, or with attempts or events missing, changed or too many.
 CHANGED = (
@@ -108,47 +119,45 @@ def checksum_of_run(row: Mapping[str, Any]) -> int:
     return crc(*map(row.get, _RUN))
 
 
-def checksum_of_events(rows: Iterable[Mapping[str, Any]]) -> int:
-    return sum(crc(*map(row.get, _EVENT)) for row in rows)
+def checksum_of(held: Mapping[str, Iterable[Mapping[str, Any]]]) -> int:
+    """Of an attempt, by table its rows."""
+    return sum(crc(*map(row.get, _HELD[table])) for table, rows in held.items() for row in rows)
 
 
 def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Create the tables in a new file, or convert an earlier format, and maintain checksums from now on.
+    """Create the tables in a new file, or take over one of an earlier format, and maintain checksums from now on.
 
     Raises:
         StoreError: if a later version wrote it.
-        sqlite3.DatabaseError: if it is a database of something else.
+        sqlite3.DatabaseError: if it is a database of something else, or an earlier one that is damaged.
     """
     db.create_function("crc", -1, crc, deterministic=True)
-    if _version(db) != SCHEMA_VERSION:
+    db.create_function("folded", 1, str.casefold, deterministic=True)
+    if version(db) != SCHEMA_VERSION:
         with db:
             db.execute("BEGIN IMMEDIATE")
-            _upgrade(db, path)
+            before = version(db)  # another process may have been quicker
+            if not 0 <= before <= _LAST_FORMAT and columns(db) == wanted_columns():
+                raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {before}")
+            if before > SCHEMA_VERSION:
+                raise StoreError(words("store", "later_version", path=path, version=before, here=SCHEMA_VERSION))
+            if before == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                raise sqlite3.DatabaseError(f"{DAMAGE}its tables are not those of dpviz")
+            for statement in SCHEMA.split(";"):
+                db.execute(statement)
+            if 0 < before < SCHEMA_VERSION:
+                check_pages(db)  # what is damaged gets no checksum
+                if before == SCHEMA_VERSION - 1:  # the first that had them
+                    check_rows(db)
+                take_over(db, path)
+                db.execute(f"UPDATE attempts SET checksum = ({OF_ATTEMPT})")
+                db.execute(f"UPDATE runs SET checksum = {OF_RUN}")
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for number, (moment, change) in enumerate(_TRIGGERS.items()):
         db.execute(f"CREATE TEMP TRIGGER checksum_{number} AFTER {moment} BEGIN {change}; END")
 
 
-def _upgrade(db: sqlite3.Connection, path: Path) -> None:
-    version = _version(db)  # another process may have been quicker
-    if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
-        raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
-    if version > SCHEMA_VERSION:
-        raise StoreError(words("store", "later_version", path=path, version=version, here=SCHEMA_VERSION))
-    if version == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError(f"{DAMAGE}its tables are not those of dpviz")
-    for statement in SCHEMA.split(";"):
-        db.execute(statement)
-    if 0 < version < SCHEMA_VERSION:
-        check_pages(db)  # what is damaged gets no checksum
-        for addition in ("runs ADD COLUMN anchor TEXT", "runs ADD COLUMN checksum", "attempts ADD COLUMN checksum"):
-            with suppress(sqlite3.OperationalError):  # it is there
-                db.execute(f"ALTER TABLE {addition} NOT NULL DEFAULT {0 if 'checksum' in addition else repr('')}")
-        db.execute(f"UPDATE attempts SET checksum = ({OF_ATTEMPT})")
-        db.execute(f"UPDATE runs SET checksum = {OF_RUN}")
-    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _version(db: sqlite3.Connection) -> int:
+def version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -159,15 +168,20 @@ def check_pages(db: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'it cannot be read'}")
 
 
+def check_rows(db: sqlite3.Connection) -> None:
+    """DatabaseError if a run is not as it was written."""
+    if run := db.execute(CHANGED).fetchone():
+        raise sqlite3.DatabaseError(f"{DAMAGE}run {run[0]} is not as it was written")
+
+
 def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> None:
     """Add a row; with `ignore` only if there is none with its key."""
     statement = f"INSERT {'OR IGNORE ' * ignore}INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
     db.execute(statement, tuple(row.values()))
 
 
-def backup_of(path: Path) -> Path:
-    """The path of the newest backup of the store."""
-    return path.with_name("runs-backup.sqlite")
+class _Reading(sqlite3.Connection):
+    """A connection to a file on a disk that is full or read-only, used once: it would not see what others write."""
 
 
 class SqliteFile:
@@ -195,12 +209,13 @@ class SqliteFile:
                 beside = path.with_name(path.name + suffix)
                 only_a_file(beside)
                 tighten(beside, FILE)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
             raise self._not_kept(error) from error
-        tighten(backup_of(path), FILE)
+        for beside in path.parent.glob(f"{path.stem}*"):  # backups, what is kept of them, locks
+            if beside.is_file() and not beside.is_symlink():
+                tighten(beside, FILE)
+        sweep(path)
         try:
-            if path.is_file() and not path.stat().st_size and self._was_used():
-                raise self.damaged("it is empty, although weights of runs or a backup are in the same folder")
             self._check()
         except Damaged:
             self._check()  # of the new one
@@ -211,33 +226,29 @@ class SqliteFile:
                 raise sqlite3.DatabaseError(f"{DAMAGE}its tables lack columns")
             if self.path.stat().st_size <= CHECKED:
                 check_pages(db)
-                if run := db.execute(CHANGED).fetchone():
-                    raise sqlite3.DatabaseError(f"{DAMAGE}run {run[0]} is not as it was written")
+                check_rows(db)
 
-    def _was_used(self) -> bool:
-        return backup_of(self.path).is_file() or any((self.path.parent / "weights").glob("*.pt"))
+    def _what_is_lost(self) -> str:
+        """Why this cannot be the store that was used here: it is gone or empty beside what belongs to its runs."""
+        if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
+            return ""
+        used = backup_of(self.path).is_file() or any((self.path.parent / "weights").glob("*.pt"))
+        state = "is empty" if self.path.exists() else "was gone"
+        return f"it {state}, although weights of runs or a backup are in the same folder" if used else ""
 
-    def _not_kept(self, error: OSError) -> StoreError:
-        return StoreError(words("store", "not_kept", path=self.path, error=error))
+    def _not_kept(self, error: OSError | ValueError) -> StoreError:
+        why = error.strerror if isinstance(error, OSError) else error
+        return StoreError(words("store", "not_kept", path=repr(str(self.path))[1:-1], why=why))
 
     def back_up(self) -> None:
-        """Copy the file, as it is at one moment, to its `backup_of`. An incomplete copy replaces nothing.
+        """Copy the file, as it is at one moment, to its `backup_of`.
 
         Raises:
             StoreError: if the file cannot be read.
             OSError, sqlite3.Error: if the copy cannot be written.
         """
-        partial = self.path.with_name(f"runs-backup-{os.getpid()}-{threading.get_ident()}.sqlite")
-        try:
-            private_file(partial)
-            with self.connection() as db, closing(sqlite3.connect(partial)) as copy:
-                db.backup(copy, pages=1_000)
-                copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
-                if copy.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-                    return
-            partial.replace(backup_of(self.path))
-        finally:
-            partial.unlink(missing_ok=True)
+        with self.connection() as db:
+            back_up(self.path, db)
 
     def _back_up_if_possible(self) -> None:
         with suppress(StoreError, OSError, sqlite3.Error):
@@ -269,10 +280,37 @@ class SqliteFile:
             return 0
 
     def _open(self) -> sqlite3.Connection:
+        if lost := self._what_is_lost():
+            raise self.damaged(lost)
         try:
             private_file(self.path)
         except OSError as error:
             raise self._not_kept(error) from error
+        try:
+            return self._to_write()
+        except sqlite3.OperationalError as error:
+            if is_damage(error) or (db := self._to_read()) is None:
+                raise
+            return db
+
+    def _to_read(self) -> sqlite3.Connection | None:
+        """A connection for reading alone, to a file on a disk that is full or read-only; None if there can be none.
+
+        Without its log, which SQLite cannot read there, it is all there only where that is empty.
+        """
+        log = self.path.with_name(f"{self.path.name}-wal")
+        whole = not log.exists() or log.stat().st_size == 0
+        for how in ("mode=ro", *(["immutable=1"] if whole else [])):
+            place = f"{self.path.absolute().as_uri()}?{how}"
+            db = sqlite3.connect(place, 10.0, uri=True, isolation_level=None, factory=_Reading)
+            with suppress(sqlite3.OperationalError):
+                if version(db) == SCHEMA_VERSION:
+                    prepare_schema(db, self.path)
+                    return db
+            db.close()
+        return None
+
+    def _to_write(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=10.0, isolation_level=None, check_same_thread=False)
         try:
             # Freed pages go back to the disk, and what was deleted is overwritten.
@@ -296,20 +334,25 @@ class SqliteFile:
         return db
 
     @contextmanager
-    def connection(self, *, write: bool = False, backed_up: bool = True) -> Iterator[sqlite3.Connection]:
-        """One connection for this thread alone; with `write` inside one transaction, undone if anything fails.
+    def connection(
+        self, *, read: bool = False, write: bool = False, backed_up: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """One connection for this thread alone.
+
+        With `read` all that is read is of one moment, with `write` inside one transaction, undone if anything fails.
 
         What was written is backed up after quiet minutes, unless not `backed_up`.
         """
-        inode = self._inode()
+        inode, reading = self._inode(), False
         db = self._idle_connection(inode)
         try:
             if db is None:
                 db = self._open()
                 inode = self._inode()
+            reading = isinstance(db, _Reading)
             with db:
-                if write:
-                    db.execute("BEGIN IMMEDIATE")
+                if read or write:
+                    db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield db
             if write and backed_up:
                 self._back_up_when_quiet()
@@ -317,7 +360,7 @@ class SqliteFile:
             if db is not None:
                 db.close()
                 db = None
-            if is_damage(error):
+            if is_damage(error) and not reading:
                 raise self.damaged(str(error)) from error
             advice = next(advice for word, advice in _ADVICE.items() if word in str(error))
             raise StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {error}).") from error
@@ -337,7 +380,7 @@ class SqliteFile:
 
     def _give_back(self, db: sqlite3.Connection, inode: int) -> None:
         with self._lock:
-            if inode == self._pooled and not self._closed:
+            if inode == self._pooled and not self._closed and not isinstance(db, _Reading):
                 return self._idle.append(db)
         db.close()
 

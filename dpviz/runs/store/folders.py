@@ -1,4 +1,4 @@
-"""Where runs are kept; files and folders that only their owner may read, whatever the umask says."""
+"""Folders and files of the run store, readable by their owner alone whatever the umask says."""
 
 import errno
 import os
@@ -8,6 +8,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from dpviz.runs.store.records import StoreError
 from dpviz.runs.words import words
 
 FOLDER = 0o700
@@ -17,10 +18,19 @@ _making = threading.Lock()
 
 
 def home() -> Path:
-    """Where runs are kept: DPVIZ_HOME, else the folder for users' data of this system."""
+    """Where runs are kept: DPVIZ_HOME, else the folder for users' data of this system.
+
+    Raises:
+        StoreError: if DPVIZ_HOME cannot name a folder.
+    """
     chosen = os.environ.get("DPVIZ_HOME")
     if chosen:
-        return Path(chosen).expanduser()
+        try:
+            if "\0" in chosen:
+                raise ValueError("a name holds no NUL")
+            return Path(chosen).expanduser()
+        except (ValueError, RuntimeError) as error:  # RuntimeError: "~name" of an account that is not there
+            raise StoreError(words("store", "no_folder", chosen=chosen, error=error)) from error
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "dpviz"
     if sys.platform == "darwin":

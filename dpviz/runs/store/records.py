@@ -24,6 +24,9 @@ CHARGED_KIND = "charged"
 IMPORTED_KIND = "imported"
 
 RESTARTED = "its worker ended, so it runs again from its first step"
+# Outcome of an attempt of a worker's that was given up before everything it had written was read: it may have charged,
+# and released, more than its events say.
+UNREAD = "unread"
 
 
 class StoreError(RuntimeError):
@@ -50,7 +53,7 @@ class RunRecord:
         baseline: Whether others are compared with it.
         deleted: When it was deleted, None if it was not.
         imported: Whether it came from a file.
-        owner: The engine that runs or queues it; "" if none does.
+        owner: The program that runs it by itself; "" if workers do.
         summary: Final numbers (the last event), {} before the end.
     """
 
@@ -94,6 +97,15 @@ class RunRecord:
         return (self.name or f"Run {self.number}") + (" (imported)" if self.imported else "")
 
 
+class Chosen(NamedTuple):
+    """Which runs a list shows: those whose name, note or id hold a text, in some states, with data and method."""
+
+    text: str = ""
+    states: tuple[str, ...] = ()
+    data: str | None = None
+    method: str | None = None
+
+
 def new_id() -> str:
     """An id that no run has."""
     return uuid.uuid4().hex[:16]
@@ -130,6 +142,7 @@ class Delivery:
         worker: The worker's process as `Process.to_json`, with its Dask address under "address".
         rows: The events.
         begun: Seconds since 1970 when the execution began.
+        earlier: Executions of the run that had begun before this one, as its scheduler knows, oldest first.
     """
 
     run: str
@@ -137,24 +150,11 @@ class Delivery:
     worker: dict[str, Any]
     rows: tuple[EventRow, ...]
     begun: float
-
-
-class News(NamedTuple):
-    """The result of `Store.events_since`.
-
-    Attributes:
-        attempt: The latest attempt. A reader that knew an earlier one starts again from nothing.
-        events: Events of this attempt with a higher number than asked for, in order.
-        last: Number of the last event read, −1 before the first.
-    """
-
-    attempt: int
-    events: list[Event]
-    last: int
+    earlier: tuple[str, ...] = ()
 
 
 class Owner(NamedTuple):
-    """The owner of runs: one engine in one process. `heartbeat` in seconds since 1970."""
+    """The owner of runs: one program in one process. `heartbeat` in seconds since 1970."""
 
     id: str
     process: Process

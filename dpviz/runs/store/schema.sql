@@ -10,6 +10,11 @@ CREATE TABLE IF NOT EXISTS runs (
     checksum INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS runs_by_state ON runs (state);
+CREATE INDEX IF NOT EXISTS runs_listed ON runs (deleted, baseline, number, state);
+CREATE INDEX IF NOT EXISTS runs_by_accuracy ON runs (
+    deleted, CASE json_type(summary, '$.test_accuracy') WHEN 'real' THEN json_extract(summary, '$.test_accuracy') END,
+    number
+);
 CREATE TABLE IF NOT EXISTS attempts (
     run TEXT NOT NULL, attempt INTEGER NOT NULL, execution TEXT NOT NULL, worker TEXT NOT NULL, started REAL NOT NULL,
     ended REAL, outcome TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0,
@@ -19,3 +24,7 @@ CREATE TABLE IF NOT EXISTS events (
     run TEXT NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL,
     time REAL NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run, attempt, seq)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS blocks (
+    run TEXT NOT NULL, attempt INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    digest BLOB NOT NULL, events BLOB NOT NULL, PRIMARY KEY (run, attempt, first)
+);

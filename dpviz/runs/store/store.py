@@ -6,14 +6,18 @@ import dataclasses
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dpviz.runs.processes import Process, this_machine
-from dpviz.runs.store import jsontext
-from dpviz.runs.store.file import SqliteFile, backup_of, insert
+from dpviz.runs.store import events, jsontext
+from dpviz.runs.store.blocks import unpacked
+from dpviz.runs.store.copies import remove_run
+from dpviz.runs.store.digest import Digest, News, combined
+from dpviz.runs.store.file import SqliteFile, insert
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.records import (
     ACTIVE,
@@ -23,10 +27,11 @@ from dpviz.runs.store.records import (
     OPEN,
     RESTARTED,
     STATES,
+    UNREAD,
+    Chosen,
     Delivery,
     DesiredState,
     Event,
-    News,
     Owner,
     RunRecord,
     State,
@@ -39,10 +44,10 @@ T = TypeVar("T")
 
 # Seconds that a deleted run can be brought back: a week.
 KEPT = 7 * 24 * 3600.0
+EVERY = Chosen()
 
 _NAMES = [field.name for field in dataclasses.fields(RunRecord)]
 _COLUMNS = ", ".join(_NAMES).replace("desired", "wish")
-_EVENT = "attempt, seq, kind, step, time, data"
 _ATTEMPT = ("attempt", "execution", "worker", "started", "ended", "outcome")
 
 
@@ -84,8 +89,14 @@ class Store:
     def _read(self, make: Callable[[tuple[Any, ...]], T], statement: str, *values: object) -> list[T]:
         """Values from rows. Bytes that were overwritten inside a row SQLite does not notice: reading them does."""
         rows = self.file.fetch(statement, *values)
-        try:
+        with self._sound():
             return [make(row) for row in rows]
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
+        """Reads values of rows, which fails where they are not as they were written."""
+        try:
+            yield
         except (ValueError, KeyError, TypeError) as error:
             raise self.file.damaged(f"a row holds {error}") from error
 
@@ -94,7 +105,7 @@ class Store:
         with self.file.connection(write=True) as db:
             return db.execute(statement, values).rowcount
 
-    # Engines
+    # Programs that compute runs of their own
 
     def heartbeat(self, owner: str, process: Process) -> None:
         """Make the owner known, and that it lives now."""
@@ -113,7 +124,7 @@ class Store:
     # Runs
 
     def create(
-        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str, run: str = ""
+        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str = "", run: str = ""
     ) -> RunRecord:
         """A new run in state "queued"; where there is one of id `run` already, that one, as it is."""
         record = RunRecord(
@@ -123,7 +134,6 @@ class Store:
             settings=settings,
             options=options,
             created=time.time(),
-            owner=owner,
         )
         with self.file.connection(write=True) as db:
             insert(db, "runs", _row(record) | {"anchor": _anchor()}, ignore=True)
@@ -135,46 +145,46 @@ class Store:
             raise KeyError(f"There is no run {run!r} in {self.place}.")
         return records[0]
 
-    def runs(self, *, deleted: bool = False, states: Sequence[State] = ()) -> list[RunRecord]:
-        """Newest first; those deleted only with `deleted`; all states if none is named."""
-        where = f"deleted IS {'NOT ' * deleted}NULL" + (f" AND state IN ({_marks(states)})" if states else "")
-        return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY number DESC", *states)
-
-    def claim(self, owner: str, host: Process | None, limit: int) -> RunRecord | None:
-        """Take the owner's oldest queued run and set it running, unless `limit` runs are active, anyone's."""
-        with self.file.connection(write=True) as db:
-            active = db.execute(f"SELECT COUNT(*) FROM runs WHERE state IN ({_marks(ACTIVE)})", ACTIVE).fetchone()[0]
-            oldest = db.execute(
-                "SELECT id FROM runs WHERE state = 'queued' AND owner = ? ORDER BY number LIMIT 1", (owner,)
-            ).fetchone()
-            if active >= limit or oldest is None:
-                return None
-            db.execute(
-                "UPDATE runs SET state = 'running', reason = '', started = ?, host = ? WHERE id = ?",
-                (_now_of(db, oldest[0]), json.dumps(host.to_json()) if host else None, oldest[0]),
-            )
-        return self.run(oldest[0])
-
-    def release(self, run: str) -> bool:
-        """Put a run that was claimed but never began back into the queue; whether it was such a one."""
-        return bool(
-            self._write(
-                "UPDATE runs SET state = 'queued', reason = '', started = NULL, host = NULL "
-                f"WHERE id = ? AND attempt = 0 AND state IN ({_marks(ACTIVE)})",
-                run,
-                *ACTIVE,
-            )
+    def runs(self, *, deleted: bool = False, states: Sequence[State] = (), most: int = -1) -> list[RunRecord]:
+        """The newest ones first, at most `most` (−1: all); deleted ones only with `deleted`; all states if none is
+        named."""
+        where = f"{'+' * bool(states)}deleted IS {'NOT ' * deleted}NULL" + (
+            f" AND state IN ({_marks(states)})" if states else ""
         )
+        query = f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY number DESC LIMIT ?"
+        return self._read(_record, query, *states, most)
 
-    def adopt(self, run: str, former: str, owner: str) -> bool:
-        """Make a queued run of `former` one of `owner`; whether it was still his."""
-        change = "UPDATE runs SET owner = ? WHERE id = ? AND owner = ? AND state = 'queued'"
-        return bool(self._write(change, owner, run, former))
+    def states(self, states: Sequence[State]) -> dict[str, State]:
+        """The state of each run that is in one of these, by id, oldest first."""
+        where = f"+deleted IS NULL AND state IN ({_marks(states)})"  # by the index of states: these are few
+        return dict(self.file.fetch(f"SELECT id, state FROM runs WHERE {where} ORDER BY number", *states))
 
-    def host_of(self, run: str) -> Process | None:
-        """The process that hosts the run's workers; None if it is not on this side."""
-        query = "SELECT host FROM runs WHERE id = ? AND host IS NOT NULL"
-        return next(iter(self._read(lambda row: Process.from_json(json.loads(row[0])), query, run)), None)
+    def count(self, chosen: Chosen = EVERY) -> int:
+        """How many runs a list of these would show."""
+        where, values = _where(chosen)
+        return int(self.file.fetch(f"SELECT COUNT(*) FROM runs WHERE {where}", *values)[0][0])
+
+    def listed(self, chosen: Chosen, most: int, after: int = 0) -> list[RunRecord]:
+        """The baseline first, then the newest: `most` runs after the first `after`."""
+        where, values = _where(chosen)
+        order = "ORDER BY baseline DESC, number DESC LIMIT ? OFFSET ?"
+        return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {where} {order}", *values, most, after)
+
+    def most_accurate(self) -> RunRecord | None:
+        """The run with the highest accuracy on test data, the newest of several; None where none was tested."""
+        best = f"deleted IS NULL AND {_ACCURACY} IS NOT NULL ORDER BY {_ACCURACY} DESC, number DESC LIMIT 1"
+        return next(iter(self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {best}")), None)
+
+    def begin(self, run: str, owner: str = "") -> bool:
+        """Set a queued run running: computed by the program `owner`, or by a worker; whether it was queued."""
+        with self.file.connection(write=True) as db:
+            return bool(
+                db.execute(
+                    "UPDATE runs SET state = 'running', reason = '', started = ?, owner = ? "
+                    "WHERE id = ? AND state = 'queued'",
+                    (_now_of(db, run), owner, run),
+                ).rowcount
+            )
 
     def set_desired(
         self, run: str, desired: DesiredState, *, single_steps: int = 0, granted: int | None = None
@@ -194,9 +204,31 @@ class Store:
         return self.run(run)
 
     def change_state(self, run: str, state: State, reason: str = "", *, only: Sequence[State]) -> bool:
-        """Set the state if it is one of `only`; whether it was."""
+        """Set the state if it is one of `only`; whether it was. A run that ends so is given up by who says it."""
         with self.file.connection(write=True) as db:
-            return _change_state(db, run, state, reason, only)
+            changed = _change_state(db, run, state, reason, only)
+            if changed and state in (*ENDED, "restarted"):
+                _give_up(db, run, state)
+            return changed
+
+    def expect(self, run: str, executions: Sequence[str], worker: dict[str, Any]) -> None:
+        """Make attempts of executions that began and of which nothing was read yet, where they are not known."""
+        with self.file.connection(write=True) as db:
+            for execution in executions:
+                if _known(db, run, execution) is None:
+                    _unseen(db, run, execution, worker)
+
+    def settle(self, run: str, execution: str) -> bool:
+        """Everything that an execution will ever have written is recorded: whether its attempt is over."""
+        row = self.file.fetch("SELECT outcome, ended FROM attempts WHERE run = ? AND execution = ?", run, execution)
+        if row and row[0][0] == UNREAD:
+            self._write(
+                "UPDATE attempts SET outcome = (SELECT CASE runs.attempt WHEN attempts.attempt THEN state "
+                "ELSE 'restarted' END FROM runs WHERE id = run) WHERE run = ? AND execution = ?",
+                run,
+                execution,
+            )
+        return not row or row[0][1] is not None
 
     # Events
 
@@ -209,24 +241,58 @@ class Store:
         with self.file.connection(write=True) as db:
             return [_record_batch(db, batch) for batch in batches]
 
-    def events_since(self, run: str, seq: int = -1, attempt: int | None = None) -> News:
-        """Events after number `seq` of the latest attempt, all of it if that is not `attempt` (None: any)."""
-        rows = self.file.fetch("SELECT attempt FROM runs WHERE id = ?", run)
-        if not rows:
-            raise KeyError(f"There is no run {run!r} in {self.place}.")
-        latest = int(rows[0][0])
-        if attempt is not None and latest != attempt:
-            seq = -1
-        query = f"SELECT {_EVENT} FROM events WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq"
-        events = self._read(_event, query, run, latest, seq)
-        return News(latest, events, events[-1].seq if events else seq)
+    def news(self, run: str, after: int = -1, attempt: int | None = None) -> News:
+        """What came after event `after` of the latest attempt, all of it if that is not `attempt` (None: any).
 
-    def events(self, run: str, attempt: int | None = None, kinds: Sequence[str] = ()) -> list[Event]:
-        """Events of one attempt, the latest if None."""
+        Raises:
+            ValueError, TypeError, …: `events.NO_EVENT`, where a target of somebody's own told what is no event.
+        """
+        with self.file.connection(read=True) as db:
+            row = db.execute("SELECT attempt FROM runs WHERE id = ?", (run,)).fetchone()
+            if row is None:
+                raise KeyError(f"There is no run {run!r} in {self.place}.")
+            latest = int(row[0])
+            if attempt is not None and latest != attempt:
+                after = -1
+            read = events.digests_after(db, run, latest, after), events.rows_after(db, run, latest, after)
+        whole = self._combined(latest, after, *read)
+        return News(latest, whole, max(after, whole.last))
+
+    def digest(self, run: str, attempt: int | None = None) -> Digest:
+        """What pages and claims read of an attempt, the latest if None; errors as of `news`."""
         latest = self.run(run).attempt if attempt is None else attempt
-        where = f" AND kind IN ({_marks(kinds)})" if kinds else ""
-        query = f"SELECT {_EVENT} FROM events WHERE run = ? AND attempt = ?{where} ORDER BY seq"
-        return self._read(_event, query, run, latest, *kinds)
+        with self.file.connection(read=True) as db:
+            read = events.digests_after(db, run, latest, -1), events.rows_after(db, run, latest, -1)
+        return self._combined(latest, -1, *read)
+
+    def _combined(
+        self, attempt: int, after: int, blocks: list[tuple[bytes, bytes | None]], rows: list[events.Row]
+    ) -> Digest:
+        with self._sound():
+            known = [unpacked(block, attempt) for _, block in blocks if block is not None]
+            parts = [Digest.unpack(digest) for digest, block in blocks if block is None]
+            rest = [events.event(row, attempt) for row in rows]
+        known_in_part = [event for part in known for event in part if event.seq > after]
+        return combined([Digest.of(known_in_part), *parts, Digest.of(rest)])
+
+    def each_event(self, run: str, attempt: int) -> Iterator[list[Event]]:
+        """All events of one attempt in order, some at a time."""
+        after, more = -1, True
+        while more:
+            with self.file.connection(read=True) as db:
+                block = events.block_after(db, run, attempt, after)
+                rows = [] if block is not None else events.rows_after(db, run, attempt, after)
+            with self._sound():
+                part = [events.event(row, attempt) for row in rows] if block is None else unpacked(block, attempt)
+            more = block is not None
+            if fresh := [event for event in part if event.seq > after]:
+                after = fresh[-1].seq
+                yield fresh
+
+    def events(self, run: str, attempt: int | None = None) -> list[Event]:
+        """All events of one attempt, the latest if None: as much memory as they need."""
+        latest = self.run(run).attempt if attempt is None else attempt
+        return [event for part in self.each_event(run, latest) for event in part]
 
     def attempts(self, run: str) -> list[dict[str, Any]]:
         """ "attempt", "execution", "worker", "started", "ended" and "outcome" of each attempt, oldest first."""
@@ -266,15 +332,14 @@ class Store:
         self._set(run, deleted=None)
 
     def purge(self, run: str) -> None:
-        """Remove a deleted run for good: what was removed is in no copy either."""
+        """Remove a deleted run for good, from all backups too.
+
+        A damaged store that was set aside is left as it is: its notice says that it may hold what is removed later.
+        """
         if self.run(run).deleted is None:
             raise ValueError(f"Expected run {run!r} to be deleted before it is removed for good.")
-        backup_of(self.file.path).unlink(missing_ok=True)
-        with self.file.connection(write=True) as db:
-            for table, key in (("events", "run"), ("attempts", "run"), ("runs", "id")):
-                db.execute(f"DELETE FROM {table} WHERE {key} = ?", (run,))
         with self.file.connection() as db:
-            db.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
+            remove_run(self.file.path, run, db)
 
     def purge_old(self, weights: Callable[[str], Path]) -> None:
         """Remove for good what was deleted more than `KEPT` seconds ago, weights first."""
@@ -285,7 +350,7 @@ class Store:
                 with suppress(KeyError, ValueError):  # brought back, or removed, by another app meanwhile
                     self.purge(record.id)
 
-    def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], events: Sequence[Event]) -> RunRecord:
+    def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], content: Sequence[Event]) -> RunRecord:
         """Add a run that ended elsewhere, under a new id and number."""
         if record.state not in ENDED:
             raise ValueError(f"Expected a run that has ended, found state {record.state!r}.")
@@ -294,11 +359,28 @@ class Store:
             insert(db, "runs", _row(dataclasses.replace(record, id=run, imported=True, owner="")))
             for attempt in attempts:
                 insert(db, "attempts", {"run": run, **attempt, "worker": json.dumps(attempt["worker"])})
-            db.executemany(
-                "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(run, *event[:-1], jsontext.write(event.data)) for event in events],
-            )
+            for attempt, mine in groupby(content, lambda event: event.attempt):
+                events.add_all(db, run, attempt, mine)
         return self.run(run)
+
+
+# As the index of the schema has it.
+_ACCURACY = "CASE json_type(summary, '$.test_accuracy') WHEN 'real' THEN json_extract(summary, '$.test_accuracy') END"
+_TITLE = (
+    "(CASE name WHEN '' THEN 'Run ' || number ELSE name END) || (CASE WHEN imported THEN ' (imported)' ELSE '' END)"
+)
+
+
+def _where(chosen: Chosen) -> tuple[str, tuple[object, ...]]:
+    """The condition of a statement that these runs meet, and its values."""
+    parts: list[tuple[str, tuple[object, ...]]] = [("deleted IS NULL", ())]
+    if chosen.text:
+        parts.append((f"instr(folded({_TITLE} || ' ' || note || ' ' || id), ?)", (chosen.text.casefold(),)))
+    if chosen.states:
+        parts.append((f"state IN ({_marks(chosen.states)})", chosen.states))
+    settings = {"data": chosen.data, "method": chosen.method}
+    parts += [(f"json_extract(settings, '$.{key}') = ?", (one,)) for key, one in settings.items() if one is not None]
+    return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -323,11 +405,6 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
     if values["state"] not in STATES:
         raise ValueError(f"state {values['state']!r}")
     return RunRecord(**values)
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    attempt, seq, kind, step, seconds, text = row
-    return Event(attempt, seq, kind, step, seconds, jsontext.read(text))
 
 
 # Moments of a run that later ones follow, also when somebody sets the clock meanwhile. Its anchor says what the wall
@@ -356,47 +433,96 @@ def _now_of(db: sqlite3.Connection, run: str) -> float:
 
 
 def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str, only: Sequence[State]) -> bool:
-    now = _now_of(db, run)
-    ended = now if state in ENDED else None
+    ended = _now_of(db, run) if state in ENDED else None
     changed = db.execute(
         f"UPDATE runs SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ({_marks(only)})",
         (state, reason, ended, run, *only),
     ).rowcount
-    if changed and (ended is not None or state == "restarted"):
-        db.execute("UPDATE attempts SET ended = ?, outcome = ? WHERE run = ? AND ended IS NULL", (now, state, run))
     return bool(changed)
 
 
-def _attempt_of(db: sqlite3.Connection, batch: Delivery, state: str, latest: int) -> int | None:
-    """The number of the batch's attempt, a new one if it is not known; None for a new one of a run that has ended."""
-    query = "SELECT attempt FROM attempts WHERE run = ? AND execution = ?"
-    if (known := db.execute(query, (batch.run, batch.execution)).fetchone()) is not None:
-        return int(known[0])
-    if state not in ACTIVE:
-        return None
-    attempt = latest + 1
-    if attempt > 1:  # an earlier one was under way: its worker died, and nobody had noticed yet
-        _change_state(db, batch.run, "restarted", RESTARTED, ACTIVE)
+def _give_up(db: sqlite3.Connection, run: str, outcome: str) -> None:
+    """End the attempt that is under way without its last event. A program of its own records before it releases; what
+    a worker has written may be read later, or never."""
+    owner, ended = db.execute("SELECT owner, ended FROM runs WHERE id = ?", (run,)).fetchone()
+    moment, how = ended or _now_of(db, run), outcome if owner else UNREAD
+    end = "UPDATE attempts SET ended = MAX(started, ?), outcome = ? WHERE run = ? AND ended IS NULL"
+    db.execute(end, (moment, how, run))
+
+
+def _known(db: sqlite3.Connection, run: str, execution: str) -> int | None:
+    """The number of an execution's attempt; None where there is none."""
+    row = db.execute("SELECT attempt FROM attempts WHERE run = ? AND execution = ?", (run, execution)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _latest(db: sqlite3.Connection, run: str) -> tuple[str, int]:
+    """The run's state and the number of its latest attempt."""
+    state, attempt = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (run,)).fetchone()
+    return str(state), int(attempt)
+
+
+def _begin_attempt(db: sqlite3.Connection, run: str, execution: str, worker: dict[str, Any], begun: float) -> int:
+    """A new attempt, the latest of a run that goes on; its number.
+
+    What a run did that is heard of after its end went before its latest attempt, whose end is the run's.
+    """
+    state, latest = _latest(db, run)
+    number = latest + 1
+    if state in ACTIVE:
+        if latest:  # an earlier one was under way: its worker died, and nobody had noticed yet
+            _change_state(db, run, "restarted", RESTARTED, ACTIVE)
+            _give_up(db, run, "restarted")
+        db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (number, run))
+    else:
+        if latest:
+            for table in ("attempts", "events", "blocks"):
+                db.execute(f"UPDATE {table} SET attempt = ? WHERE run = ? AND attempt = ?", (number, run, latest))
+        db.execute("UPDATE runs SET attempt = ? WHERE id = ?", (number, run))
+        number = max(latest, 1)
     # The worker's clock says when it began, as far as that can be: after the run was sent, and not in the future.
-    sent = db.execute("SELECT COALESCE(started, created) FROM runs WHERE id = ?", (batch.run,)).fetchone()[0]
-    begun = max(sent, min(batch.begun, _now_of(db, batch.run)))
-    row = {"run": batch.run, "attempt": attempt, "execution": batch.execution, "worker": json.dumps(batch.worker)}
-    insert(db, "attempts", row | {"started": begun, "outcome": ""})
-    db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (attempt, batch.run))
-    return attempt
+    sent = db.execute("SELECT COALESCE(started, created) FROM runs WHERE id = ?", (run,)).fetchone()[0]
+    row = {"run": run, "attempt": number, "execution": execution, "worker": json.dumps(worker), "outcome": ""}
+    insert(db, "attempts", row | {"started": max(sent, min(begun, _now_of(db, run)))})
+    if state not in ACTIVE:
+        _give_up(db, run, state)
+    return number
+
+
+def _unseen(db: sqlite3.Connection, run: str, execution: str, worker: dict[str, Any]) -> None:
+    """An attempt of which nothing is known but that it began."""
+    _begin_attempt(db, run, execution, worker, 0.0)
+    _give_up(db, run, UNREAD)
+
+
+def _attempt_of(db: sqlite3.Connection, batch: Delivery) -> int | None:
+    """The number of the batch's attempt, a new one if it is not known; None where its run is not there, or was a
+    program's own and has ended."""
+    run = db.execute("SELECT state, owner FROM runs WHERE id = ?", (batch.run,)).fetchone()
+    if run is None:
+        return None
+    known = _known(db, batch.run, batch.execution)
+    if known is not None or (run[1] and run[0] not in ACTIVE):
+        return known
+    for execution in batch.earlier:
+        if _known(db, batch.run, execution) is None:
+            _unseen(db, batch.run, execution, {})
+    return _begin_attempt(db, batch.run, batch.execution, batch.worker, batch.begun)
 
 
 def _record_batch(db: sqlite3.Connection, batch: Delivery) -> bool:
-    """Whether its run is there, and open to a new attempt if it is one."""
-    row = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (batch.run,)).fetchone()
-    attempt = None if row is None else _attempt_of(db, batch, *row)
+    """Whether its run is there, and open to it."""
+    attempt = _attempt_of(db, batch)
     if attempt is None:
         return False
-    db.executemany(
-        "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(batch.run, attempt, *event) for event in batch.rows],
-    )
-    if not batch.rows or attempt < row[1]:
+    events.add(db, batch.run, attempt, batch.rows)
+    for event in batch.rows:
+        if event.kind in FINAL_KINDS:
+            db.execute(
+                "UPDATE attempts SET ended = COALESCE(ended, ?), outcome = ? WHERE run = ? AND attempt = ?",
+                (_now_of(db, batch.run), FINAL_KINDS[event.kind], batch.run, attempt),
+            )
+    if not batch.rows or attempt < _latest(db, batch.run)[1]:
         return True
     last = max(event.step for event in batch.rows)
     db.execute("UPDATE runs SET steps = MAX(steps, ?) WHERE id = ?", (last, batch.run))

@@ -1,1 +1,1 @@
-"""What a live run has spent: all accountants fed step by step, what earlier trainings spent, and the one claim."""
+"""Privacy accounts of a live run: accountants fed step by step, the cost of earlier trainings, and the one claim."""

@@ -3,7 +3,7 @@
 T, the number of steps, is fixed ahead: a step costs c_t(λ, T) = (1/T) ln E_t exp(Tψ(λ, d)) (Triastcyn & Faltings 2020,
 Eq. 10), and ε_μ = min over λ of (Σ c_t(λ, T) − ln(δ_μ − γ))/λ. The authors estimate each c_t from the step's own few
 distances (Eq. 14), which holds only as their number grows. Here the sum is bounded at once by all distances of all
-steps of one mechanism (`bayesian_pool`): with probability 1 − γ no ε_μ of the run is too low, at whichever step it is
+steps of one mechanism (`bayesian.pool`): with probability 1 − γ no ε_μ of the run is too low, at whichever step it is
 read or ended, however the distributions change. γ counts once for the run: its j-th mechanism takes γ/(j(j + 1)).
 Definition 1, a tail, converts by Markov: ε_μ as above. Definition 2, which the paper states as its guarantee, speaks of
 outcome and example together: Σ c_t/λ bounds the Rényi divergence of order λ + 1 between the two joint laws, so that it
@@ -24,6 +24,7 @@ It is no promise to any example whatever. The distances themselves are not priva
 
 import itertools
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ from dpviz.accounting.bayesian.costs import psi
 from dpviz.accounting.bayesian.pool import Pool
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.words import refusal, words
+from dpviz.training.words import refusal
 
 # A release, with the distances of a step; None where its sensitivity is known for certain.
 Charge = tuple[SampledGaussian, Array | None]
@@ -66,16 +67,19 @@ class Facts(NamedTuple):
 
     def reason(self) -> str:
         """Why the distances prove no less."""
-        key = "whole_orders"
         if not self.distances:
-            key = "no_distance"
-        elif self.longest >= 0.5:
-            key = "mostly_longest"
-        elif self.unseen > 0.5:
-            key = "mostly_unseen"
-        elif self.order == ORDERS[-1]:
-            key = "largest_order"
-        return words("bayesian_dp", key, facts=self, orders=ORDERS[-1])
+            return "No distance was measured, so every step costs as much as the longest possible gradient."
+        as_large = f"{self.longest:.0%} of the sampled distances are as large as clipping allows"
+        if self.longest >= 0.5:
+            return f"{as_large} and cost as much as in DP."
+        if self.unseen > 0.5:
+            return (
+                f"{self.unseen:.0%} of the bound covers large distances that were not in the sample but that so small "
+                "a sample cannot rule out at γ."
+            )
+        if self.order == ORDERS[-1]:
+            return f"Its best order is the largest one it tries, λ = {self.order}; Rényi DP uses larger orders."
+        return f"{as_large}; the shorter ones gain less than whole orders λ ≤ {ORDERS[-1]:.0f} and γ cost."
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -112,14 +116,16 @@ class BayesianAccount:
         self.taken = 0
         self._charges: list[Charge] = []
         self._unread: list[float] = []
+        self._lost: Array = np.zeros(ORDERS.size)
         self._forget()
 
     def _forget(self) -> None:
         """No charge is in the costs."""
         self._known = 0
         self._pools: dict[tuple[float, int], Pool] = {}
-        self._costs: dict[tuple[float, int] | None, Array] = {None: np.zeros(ORDERS.size)}  # None: private counts
-        self._worst = np.zeros(ORDERS.size)
+        # None: private counts, and steps that were lost.
+        self._costs: dict[tuple[float, int] | None, Array] = {None: self._lost}
+        self._worst = self._lost
 
     def charge(self, mechanism: SampledGaussian, distances: npt.ArrayLike) -> None:
         """One step, with the distances its clipped gradients made, in any number; none charge the worst case.
@@ -136,6 +142,24 @@ class BayesianAccount:
         """A release beside the steps, one example changing it by at most its sensitivity (a private count)."""
         self._charges.append((mechanism, None))
 
+    def charge_lost(self, mechanism: SampledGaussian, count: int) -> None:
+        """Steps of an earlier process that are taken again: their distances are gone, so d_max; before any other."""
+        self._lost = self._lost + count * certain_cost(mechanism, self.farthest)
+        self._forget()
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge of a step or a release, in order; not those of lost steps."""
+        return tuple(self._charges)
+
+    def go_on(self, charges: Iterable[Charge], total_steps: int) -> None:
+        """Charge what the same run was charged when it was interrupted, its plan T being then `total_steps`."""
+        self.total_steps = total_steps
+        self._charges.extend(charges)
+        self.taken = sum(distances is not None for _, distances in self._charges)
+        self._add_up()
+        self._unread = []
+
     def replan(self, total_steps: int) -> None:
         """All costs anew for another T, not less than the steps taken."""
         if total_steps < self.taken:
@@ -150,12 +174,16 @@ class BayesianAccount:
     def epsilon(self) -> float:
         """ε_μ of everything charged so far at δ_μ; 0 before anything was."""
         self._add_up()
-        return self._epsilon(self._total(), self._worst) if self._charges else 0.0
+        return self._epsilon(self._total(), self._worst) if self._charged else 0.0
 
     def worst_epsilon(self) -> float:
         """What the same would come to if every distance were d_max: it needs no sample and pays no γ."""
         self._add_up()
-        return self._epsilon(self._worst, self._worst) if self._charges else 0.0
+        return self._epsilon(self._worst, self._worst) if self._charged else 0.0
+
+    @property
+    def _charged(self) -> bool:
+        return bool(self._charges) or bool(self._lost.any())
 
     def tail_share(self) -> float:
         """How much of the bound stands for distances that nobody saw and that so few cannot exclude, in [0, 1].

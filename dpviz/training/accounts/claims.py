@@ -25,11 +25,11 @@ from dpviz.training.accounts.counting import baseline, planned_counts
 from dpviz.training.accounts.live import MOST_DIFFERENT as MOST_DIFFERENT
 from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
 from dpviz.training.accounts.origins import conditions_of_start, spent_before
+from dpviz.training.covered import PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.data.own.place import is_own
-from dpviz.training.events import DECLARED, PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import RunSettings
-from dpviz.training.words import words
+from dpviz.training.values import OWN_DATA
 
 RELEASED_NOTHING = "it has not released anything"
 
@@ -138,16 +138,34 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
 
 def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
     """What must be true of this run for its claim, besides `assumptions`, and what its δ leaves open."""
-    return (
-        *conditions_of_start(settings),
-        *((DECLARED,) if is_own(settings.data) else ()),
-        *((large_delta(settings.delta, examples),) if settings.delta * examples >= 1.0 else ()),
-    )
+    large = (large_delta(settings.delta, examples),) if settings.delta * examples >= 1.0 else ()
+    return (*(f"on condition that {clause}" for clause in assumed(settings)), *large)
+
+
+def assumed(settings: RunSettings) -> tuple[str, ...]:
+    """What nobody can check and every claim of this run rests on, as clauses that follow "on condition that"."""
+    clauses = [*conditions_of_start(settings)]
+    if settings.data == OWN_DATA:
+        clauses.append(
+            "whatever was computed from these data before this training (scaling, sizes, classes, chosen columns) is "
+            "public: nobody declared it, and no ε covers what it reveals"
+        )
+    elif is_own(settings.data):
+        clauses.append(
+            "scaling, sizes and classes of these data are public, as their owner declared: no ε covers what they "
+            "reveal, nor the test examples, which are used without noise"
+        )
+    if settings.device == "cuda":
+        clauses.append("clipping bounds every example on a GPU as it does on a CPU: clipping was not tested on a GPU")
+    return tuple(clauses)
 
 
 def large_delta(delta: float, examples: int) -> str:
     """What a δ that is not below 1/N is worth, in words."""
-    return words("claims", "large_delta", delta=delta, share=1 / examples)
+    return (
+        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one random example would satisfy this δ "
+        "too, so δ should be smaller"
+    )
 
 
 @remembered

@@ -1,14 +1,16 @@
-"""When to count correct training predictions in private, and what the policy makes of it (Lécuyer 2021, §5)."""
+"""The schedule of private counts of correct predictions, and the policy that reads them (Lécuyer 2021, §5)."""
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dpviz.accounting.adaptive.filter import Filter
-from dpviz.accounting.adaptive.policies import POLICIES, Policy, Released, Setting
+from dpviz.accounting.adaptive.policies import POLICIES, Policy, Setting
+from dpviz.accounting.adaptive.released import Released, released_before
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.plan import planned_events
 from dpviz.training.samplers import steps_per_epoch
 from dpviz.training.settings import RunSettings
-from dpviz.training.words import words
 
 
 def make_policy(settings: RunSettings, examples: int) -> Policy:
@@ -39,6 +41,26 @@ def baseline(settings: RunSettings, examples: int) -> tuple[Event, ...]:
     )
 
 
+class Counted(NamedTuple):
+    """What released counts have made of a policy, for a process that goes on with its run.
+
+    Attributes:
+        noise_multiplier, batch_size: Of the coming steps.
+        reference: The last count, None before the first one.
+        policy_stopped, stopped, blocked: Whether the policy wants to stop, the goal was reached, and the margin blocks.
+        epoch, steps: Epochs that ended, and steps since.
+    """
+
+    noise_multiplier: float
+    batch_size: int
+    reference: float | None
+    policy_stopped: bool
+    stopped: bool
+    blocked: bool
+    epoch: int
+    steps: int
+
+
 class Counting:
     """Follows epochs and keeps the policy, which sees released counts and nothing else.
 
@@ -63,6 +85,29 @@ class Counting:
     def mechanism(self) -> SampledGaussian:
         return self._policy.count_mechanism
 
+    @property
+    def counted(self) -> Counted:
+        """All that another process needs to go on."""
+        policy, reference = self._policy, self._policy.reference
+        value = None if reference is None else reference.value
+        return Counted(*policy.setting, value, policy.stopped, self.stopped, self._blocked, self._epoch, self._steps)
+
+    def go_on(self, counted: Counted, charged: Iterable[Event]) -> None:
+        """Follow what the same run was when it was interrupted; `charged` holds its counts.
+
+        Raises:
+            ValueError: where it does not hold the last count.
+        """
+        reference = counted.reference
+        self._policy = replace(
+            self._policy,
+            setting=Setting(counted.noise_multiplier, counted.batch_size),
+            reference=None if reference is None else released_before(reference, self.mechanism, charged),
+            stopped=counted.policy_stopped,
+        )
+        self.stopped, self._blocked = counted.stopped, counted.blocked
+        self._epoch, self._steps = counted.epoch, counted.steps
+
     def due(self, batch_size: int) -> bool:
         """Told after each step; whether an epoch ended after which a count is due."""
         self._steps += 1
@@ -82,12 +127,16 @@ class Counting:
         self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
         sigma, batch_size = self._policy.setting
         was_blocked, self._blocked = self._blocked, before.blocked(count, may_lower=may_lower)
+        margin = (
+            f"The count rose, but the policy changes nothing: the remaining budget allows at most {self._margin} "
+            "epochs, the margin in the settings."
+        )
         return {
             "count": count.value,
             "accuracy": accuracy,
             "rose": before.rose(count),
             "blocked": self._blocked,
-            "text": words("notes", "margin", margin=self._margin) if self._blocked and not was_blocked else "",
+            "text": margin if self._blocked and not was_blocked else "",
             "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
             "noise_multiplier": sigma,
             "batch_size": batch_size,

@@ -11,14 +11,15 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.one_order import one_order_filter, planned_epsilon
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.methods import LIVE, Moments, Renyi, Tight
@@ -26,15 +27,15 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import Event, History, Mechanism, SampledGaussian
-from dpviz.training.accounts.bayesian import BayesianAccount
+from dpviz.training.accounts.bayesian import BayesianAccount, Charge
 from dpviz.training.accounts.counting import baseline
-from dpviz.training.accounts.origins import names, spent_before
-from dpviz.training.events import NOT_COVERED
+from dpviz.training.accounts.origins import as_planned, lost, names, spent_before
+from dpviz.training.covered import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.samplers import Poisson, read, steps_of, stored
 from dpviz.training.settings import RunSettings
-from dpviz.training.words import refusal, words
+from dpviz.training.words import refusal
 
 # Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
 CEILING = "renyi at delta_mu"
@@ -75,6 +76,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
         return None
     if settings.filter_epsilon is not None:
         return settings.filter_epsilon
+    settings = as_planned(settings)  # fixed ahead, whatever was lost since
     epsilon = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
     if not math.isfinite(epsilon):
         raise refusal("no_finite_promise", settings=settings)
@@ -84,7 +86,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
 def budget_filter(settings: RunSettings, examples: int) -> Filter:
     """The filter of an adaptive run's promise, or of `filter_epsilon`.
 
-    Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
+    Where the mechanisms depend on what was seen it keeps to one order, set first (`one_order_filter`). Where only their
     number does, it keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less,
     a tenth of a per cent as a rule: by so much the filter may refuse before it reads the budget.
 
@@ -105,6 +107,7 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
 def _unspent(settings: RunSettings, examples: int) -> Filter:
     promise = promised(settings, examples)
     if promise is not None:
+        settings = as_planned(settings)  # so is the order
         plan = (*spent_before(settings), *baseline(settings, examples))
         return one_order_filter(plan, target_epsilon=promise, delta=settings.delta)
     if settings.filter_epsilon is None:
@@ -158,13 +161,13 @@ class Trajectory:
     def __init__(self, accountant: AdditiveAccountant, delta: float) -> None:
         self._accountant, self._delta = accountant, delta
         self._sum = RunningSum(accountant)
-        self._counts: dict[SampledGaussian, int] = {}
+        self._counts: dict[Mechanism, int] = {}
 
-    def begin(self, mechanism: SampledGaussian, count: int) -> float:
+    def begin(self, mechanism: Mechanism, count: int) -> float:
         """`count` charges at once, as before a run; ε after them."""
         return float(self._epsilons(mechanism, np.array([float(count)]))[0])
 
-    def read(self, charges: Sequence[SampledGaussian]) -> Array:
+    def read(self, charges: Sequence[Mechanism]) -> Array:
         """ε after each further charge, (n,)."""
         groups = [(mechanism, np.arange(1.0, len(list(same)) + 1.0)) for mechanism, same in itertools.groupby(charges)]
         if not groups:
@@ -174,7 +177,7 @@ class Trajectory:
         totals = np.concatenate([self._after(*group) for group in groups])
         return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
 
-    def _epsilons(self, mechanism: SampledGaussian, counts: Array) -> Array:
+    def _epsilons(self, mechanism: Mechanism, counts: Array) -> Array:
         """ε after each of these numbers of charges of `mechanism`; an accountant may look between its orders."""
         before, totals = self._counts.get(mechanism, 0), self._after(mechanism, counts)
         if not self._accountant.searches(len(self._counts)):
@@ -183,7 +186,7 @@ class Trajectory:
         rows[:, list(self._counts).index(mechanism)] = before + counts
         return np.asarray(self._accountant.of_counts(tuple(self._counts), rows, self._delta).epsilon)
 
-    def _after(self, mechanism: SampledGaussian, counts: Array) -> Array:
+    def _after(self, mechanism: Mechanism, counts: Array) -> Array:
         """Divergences after each of these numbers of charges, ascending, (counts, orders); the last one was taken."""
         totals, taken = self._sum.after(mechanism, counts), int(counts[-1])
         self._sum.add(mechanism, taken)
@@ -219,6 +222,24 @@ class TightTrajectory:
         return np.array([self.begin(mechanism, 1) for mechanism in charges])
 
 
+class Spent(NamedTuple):
+    """What a run was charged by a step, for a process that goes on with it.
+
+    Attributes:
+        events: Everything, in order, equal neighbours merged.
+        taken: Training steps.
+        covered: Coming training steps that are charged already, with their epoch.
+        bayesian: Each charge of the Bayesian account, in order; () without one.
+        total_steps: T of the Bayesian account; 0 without one.
+    """
+
+    events: tuple[Event, ...]
+    taken: int
+    covered: int
+    bayesian: tuple[Charge, ...] = ()
+    total_steps: int = 0
+
+
 class LiveAccounts:
     """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
 
@@ -251,6 +272,9 @@ class LiveAccounts:
                 farthest=1.0 if settings.bayesian_distances == "norms" else 2.0,
                 definition=settings.definition,
             )
+            for mechanism, count in lost(settings):
+                assert isinstance(mechanism, SampledGaussian)  # as `RunSettings.check` sees to
+                self.bayesian.charge_lost(mechanism, count)
             if settings.bayesian_distances == "norms" and settings.definition == 2:
                 self._ceiling = Renyi.name if settings.bayesian_delta == settings.delta else CEILING
                 if self._ceiling == CEILING:
@@ -264,9 +288,34 @@ class LiveAccounts:
         self.taken = 0
         self._now = dict.fromkeys(self._trajectories, 0.0)
         for mechanism, count in spent_before(settings):
-            for name, trajectory in self._trajectories.items():
-                self._now[name] = trajectory.begin(mechanism, count)  # type: ignore[arg-type]
+            self._begin(mechanism, count)
         self._read: dict[str, list[float]] = {name: [] for name in self._trajectories}
+
+    def _begin(self, mechanism: Mechanism, count: int) -> None:
+        """Add charges of before to what every accountant reads."""
+        for name, trajectory in self._trajectories.items():
+            self._now[name] = trajectory.begin(mechanism, count)
+
+    @property
+    def spent(self) -> Spent:
+        """All that another process needs to go on."""
+        charges, total = ((), 0) if self.bayesian is None else (self.bayesian.charges, self.bayesian.total_steps)
+        return Spent(self.events, self.taken, self._covered, charges, total)
+
+    def go_on(self, spent: Spent) -> None:
+        """Charge what the same run had spent when it was interrupted; before any other charge.
+
+        Raises:
+            BudgetExceeded: where it does not fit, with what was lost.
+        """
+        for mechanism, count in spent.events:
+            if self.budget is not None:
+                self.budget.spend(mechanism, count)
+            self._history.add(mechanism, count)
+            self._begin(mechanism, count)
+        self.taken, self._covered = spent.taken, spent.covered
+        if self.bayesian is not None:
+            self.bayesian.go_on(spent.bayesian, spent.total_steps)
 
     def reserve(self, mechanism: Mechanism) -> None:
         """Take one mechanism from the budget, before it runs.
@@ -335,8 +384,13 @@ class LiveAccounts:
         if self.bayesian is None or not self.bayesian.taken:
             return ""
         facts, epsilon, ceiling = self.bayesian.facts(), self.epsilons()[bayesian.NAME], self.bayesian_ceiling()
-        settings, bounds = self.settings, {"epsilon": _rounded(epsilon), "estimate": _rounded(facts.estimate)}
-        text = words("bayesian_dp", "bound", s=settings, a=self.bayesian, facts=facts, mark=NOT_COVERED, **bounds)
+        settings = self.settings
+        text = (
+            f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_rounded(epsilon)} at δ_μ = "
+            f"{settings.bayesian_delta:.3g} after step {self.bayesian.taken}, for an example drawn like the "
+            f"{facts.distances} sampled ones, not for everyone; measured on training data, {NOT_COVERED}, so not for "
+            f"publication. The paper's estimate, no bound: {_rounded(facts.estimate)}."
+        )
         if settings.bayesian_distances != "norms":
             why = f"With sampled batches, distances of pairs give no bound for either adjacency. {facts.reason()}"
             return f"{text} {why}"
@@ -358,7 +412,7 @@ class LiveAccounts:
 
     def _add_up(self) -> None:
         for name, trajectory in self._trajectories.items():
-            epsilons = [self._now[name], *trajectory.read(self._noted).tolist()]  # type: ignore[arg-type]
+            epsilons = [self._now[name], *trajectory.read(self._noted).tolist()]
             self._now[name] = epsilons[-1]
             self._read[name].extend(epsilons[at] for at in self._steps)
         self._noted, self._steps = [], []

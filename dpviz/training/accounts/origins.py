@@ -1,20 +1,23 @@
-"""What the weights that a run starts from had learned before, of which data, and what that cost whom.
+"""Origins of a run's initial weights: earlier runs, the data that they learned from, and the privacy cost so far.
 
 Whoever is in the data of an earlier run and in those of this one is told of by both: the costs add up, and every
 account of this run begins with what the earlier ones may have spent. Of other data the earlier run has an ε of its own.
 """
 
 import math
+from typing import TypeVar
 
 from dpviz.accounting.claims import rounded_up
 from dpviz.mechanisms import Event, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
-from dpviz.training.samplers import SAMPLERS
-from dpviz.training.values import OTHER_DATA, SAME_DATA, Origin, RunValues
-from dpviz.training.words import refusal, words
+from dpviz.training.samplers import SAMPLERS, stored
+from dpviz.training.values import LOST, OTHER_DATA, SAME_DATA, Origin, RunValues
+from dpviz.training.words import refusal
 
 MOST_ORIGINS = 20  # runs that led to a run's start, one from another
+
+Values = TypeVar("Values", bound=RunValues)
 
 
 def overlap(one: str, other: str) -> bool:
@@ -32,7 +35,38 @@ def on_the_same(settings: RunValues) -> tuple[Origin, ...]:
 
 def _of_start(settings: RunValues) -> tuple[Origin, ...]:
     """The runs that made the weights that this one starts from; empty where they are not known."""
-    return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA))
+    return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA, LOST))
+
+
+def as_planned(settings: Values) -> Values:
+    """The settings as they were before any steps of the run were lost."""
+    return settings.with_(origins=tuple(origin for origin in settings.origins if origin.run != LOST))
+
+
+def lost(settings: RunValues) -> tuple[Event, ...]:
+    """What was charged for steps that a checkpoint of the run did not hold, and that were taken again."""
+    return merge_events(event for origin in settings.origins if origin.run == LOST for event in origin.events)
+
+
+def with_lost(settings: Values, events: tuple[Event, ...]) -> Values:
+    """The settings of a run that takes steps again for which these were charged, beside what it lost before."""
+    everything, kept = merge_events((*lost(settings), *events)), as_planned(settings)
+    if not everything:
+        return kept
+    number = sum(count for _, count in everything)
+    return kept.with_(
+        origins=(
+            *kept.origins,
+            Origin(
+                run=LOST,
+                name=f"{number:,} lost {'step' if number == 1 else 'steps'}",
+                data=settings.data,
+                mechanisms=tuple(tuple(stored(mechanism, count)) for mechanism, count in everything),
+                delta=settings.delta,
+                unit=settings.unit,
+            ),
+        )
+    )
 
 
 def spent_before(settings: RunValues) -> tuple[Event, ...]:
@@ -47,10 +81,10 @@ def names(settings: RunValues) -> str:
 
 def beside(settings: RunValues) -> str:
     """What an ε of a private run says of its start, to continue a sentence or a list; empty where there is nothing."""
-    if settings.start_from is None:
-        return ""
     earlier = names(settings)
     text = f", with what {earlier} may have spent on the same data" if earlier else ""
+    if settings.start_from is None:
+        return text
     elsewhere = len(on_the_same(settings)) < len(settings.origins) or not _of_start(settings)
     return f"{text}, for these data only" if elsewhere else text
 
@@ -61,7 +95,8 @@ def check_origins(settings: RunValues) -> None:
     Raises:
         ValueError: naming the start, what is wrong with it and the way out.
     """
-    earlier, number = settings.origins, len(settings.origins)
+    earlier = settings.origins
+    number = len(as_planned(settings).origins)
     if number and settings.start_from is None:
         raise refusal("unknown_start")
     if number > MOST_ORIGINS:
@@ -96,23 +131,32 @@ def check_start(settings: RunValues) -> None:
         if kinds - {SAMPLERS[settings.sampler].kind.adjacency}:
             there = " and ".join(sorted(map(str, kinds)))
             raise refusal("adjacency_of_origin", name=origin.name, there=there, s=settings)
-    if settings.bayesian and on_the_same(settings):
-        raise refusal("bayesian_start", names=names(settings))
+    if settings.bayesian and on_the_same(as_planned(settings)):
+        raise refusal("bayesian_start", names=names(as_planned(settings)))
 
 
 def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
-    """What must be true of the weights that a run starts from for its claim, in words."""
+    """What must be true of the weights that a run starts from, and goes on from, for its claim, in words."""
+    again = tuple(
+        f"results did not decide that the run went back to a checkpoint: this ε covers {origin.name} beside those that "
+        "took their place"
+        for origin in settings.origins
+        if origin.run == LOST
+    )
     if settings.start_from is None:
-        return ()
-    conditions = [_of_program(origin) for origin in settings.origins if origin not in _of_start(settings)]
+        return again
+    conditions = [_of_program(origin) for origin in as_planned(settings).origins if origin not in _of_start(settings)]
     if not _of_start(settings):
         start = "the initial parameters and optimiser state did not use these data, or their cost is added to this ε"
-        return (*conditions, start)
+        return (*conditions, start, *again)
     same = [origin for origin in on_the_same(settings) if origin in _of_start(settings)]
     if same:
-        conditions.append(words("claims", "chosen_start", names=names(settings)))
+        conditions.append(
+            "results of runs on these data did not influence the choice of this plan or of the start from "
+            f"{names(settings)}, whose cost on the same data is included"
+        )
     conditions += [_elsewhere(origin, settings.data) for origin in _of_start(settings) if origin not in same]
-    return tuple(conditions)
+    return (*conditions, *again)
 
 
 def _of_program(origin: Origin) -> str:
@@ -120,7 +164,10 @@ def _of_program(origin: Origin) -> str:
         return f"nobody in these data is in the data of {origin.name} in the same program, although they look the same"
     if origin.demonstrations:
         return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
-    return words("claims", "of_program", origin=origin)
+    return (
+        f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
+        "the results of one did not influence the plan of another"
+    )
 
 
 def _elsewhere(origin: Origin, data: str) -> str:

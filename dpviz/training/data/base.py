@@ -1,8 +1,8 @@
-"""What is known of a data set before anything is loaded, and where its files come from: a folder of the user's, the
-system's, or a mirror; always against a checksum. NumPy alone, as pages read these files.
+"""Data sets as pages know them: a description without loading anything, and files with checksums. NumPy alone.
 
-A file counts only if the SHA-256 of its uncompressed bytes is the one written here, so it does not matter who
-packed it or how. What a mirror sends is kept, uncompressed, in the first folder of `DataSet.folders`.
+Files come from a folder of the user's, the system's, or a mirror. A file counts only if the SHA-256 of its uncompressed
+bytes is the one written here, so it does not matter who packed it or how. What a mirror sends is kept, uncompressed, in
+the first folder of `DataSet.folders`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Any data set that can be trained on, by name, as tensors.
+"""Data sets as tensors, by name.
 
 >>> data = load("abalone")
 >>> tuple(data.train_x.shape), data.classes

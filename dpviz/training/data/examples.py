@@ -1,9 +1,10 @@
-"""Data of one's own, example by example: arrays, a data set or the rows that a loader reads, drawn from by position."""
+"""A user's own data, example by example: arrays, a data set or the rows that a loader reads, indexed by position."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils.data import (
@@ -18,7 +19,10 @@ from torch.utils.data import (
     default_collate,
 )
 
-from dpviz.training.accounts.earlier import DataIdentity
+from dpviz.training.data.identity import DataIdentity
+from dpviz.training.data.rows import mark, repeats
+from dpviz.training.data.structure import in_arrays, inputs_and_target, rebuilt, side_by_side, single
+from dpviz.training.engine.inputs import Inputs, each, tensors
 from dpviz.training.sampling import Persons
 from dpviz.training.words import refusal
 
@@ -27,8 +31,9 @@ class IndexedExamples:
     """All examples of a training.
 
     Args:
-        data: (x, y) of tensors or arrays, whose numbers get the precision of the network; a data set with a length; or
-            a loader of one.
+        data: (x, y) of tensors or arrays, whose numbers get the precision of the network, ((x1, x2), y) of several
+            inputs; a dictionary of them with the target under one of the names `structure.TARGETS`; a data set with a
+            length of such rows; or a loader of one.
         like: A parameter of the network.
 
     Attributes:
@@ -39,14 +44,16 @@ class IndexedExamples:
     """
 
     def __init__(self, data: Any, like: Tensor) -> None:
-        self._device = like.device
+        self._device, self._dtype = like.device, like.dtype
         self._collate: Callable[[list[Any]], Any] | None = None
+        self._whole: Callable[[Sequence[Tensor]], Inputs] = single
         self.batch_size: int | None = None
         if isinstance(data, DataLoader):
             self._collate, self.batch_size = data.collate_fn, getattr(data.batch_sampler, "batch_size", None)
             data = _rows(data)
-        elif isinstance(data, (tuple, list)) and len(data) == 2 and all(hasattr(part, "__array__") for part in data):
-            data = _tensors(data, like)
+        elif in_arrays(data):
+            x, y = inputs_and_target(data)
+            data, self._whole = _tensors([*tensors(x), y], like), rebuilt(x)
         else:
             self._collate = default_collate
         if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
@@ -56,16 +63,27 @@ class IndexedExamples:
     def __len__(self) -> int:
         return len(self._data)
 
-    def at(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def at(self, positions: Sequence[int]) -> tuple[Inputs, Tensor]:
         """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
-            batch = self._data[list(positions)]
+            *parts, y = self._data[list(positions)]
+            x = self._whole(parts)
         else:
-            batch = self._collate([self._data[position] for position in positions])
-        if not (isinstance(batch, (tuple, list)) and len(batch) == 2 and all(torch.is_tensor(part) for part in batch)):
-            raise ValueError("Expected each example as a pair of numbers: what the network reads, and the target.")
-        x, y = batch
-        return x.to(self._device), y.to(self._device)
+            x, y = inputs_and_target(self._collate([self._data[position] for position in positions]))
+        for part in (*tensors(x), y):
+            if not torch.is_tensor(part):
+                raise refusal("no_pair", kind=type(part).__name__)
+        whole = not (y.is_floating_point() or y.is_complex() or y.dtype is torch.bool)
+        return each(self._as_read, x), self._as_read(y.long() if whole else y)
+
+    def _as_read(self, part: Tensor) -> Tensor:
+        """On the network's device, numbers in its precision."""
+        return part.to(self._device, self._dtype if part.is_floating_point() else part.dtype)
+
+    @property
+    def targets(self) -> Tensor | None:
+        """All targets, (N, …), where they are at hand; None where rows are read one by one."""
+        return self._data.tensors[-1] if isinstance(self._data, TensorDataset) else None
 
     def persons(self, persons: Any) -> Persons:
         """Whose rows they are.
@@ -73,14 +91,59 @@ class IndexedExamples:
         Raises:
             ValueError: unless each row has one person.
         """
-        owners = np.asarray(persons)
+        owners = _named(persons)
         if owners.shape != (len(self),) or owners.dtype.kind not in "iubUS":
             raise refusal("no_persons", rows=len(self), owners=owners)
         return Persons(owners)
 
+    def refuse_repeats(self, persons: Any) -> None:
+        """Refuses a row that is given twice: whoever it is of would change more than ε counts.
+
+        Args:
+            persons: Whose each row is, who may then have a row twice; None for rows that are persons of their own.
+
+        Raises:
+            ValueError: naming two positions of one row.
+        """
+        first, owners = repeats(self._data), np.arange(len(self)) if persons is None else _named(persons)
+        (again,) = np.nonzero(owners[first] != owners)
+        if again.size:
+            rule = "repeated_rows" if persons is None else "repeats_of_others"
+            raise refusal(rule, number=again.size, rows=len(self), one=first[again[0]], other=again[0])
+
     def identity(self) -> DataIdentity:
-        """By which other trainings on the same data are known."""
-        return DataIdentity(self._data, lambda positions: self.at(positions)[0])
+        """By which other trainings on the same data are known, and these data in later steps."""
+        self._mark, self._known = mark(self._data), DataIdentity(self._data, self._numbers)
+        return self._known
+
+    def _numbers(self, positions: Sequence[int]) -> Tensor:
+        return side_by_side(self.at(positions)[0])
+
+    def of_step(self, positions: npt.NDArray[np.int64]) -> tuple[Inputs, Tensor]:
+        """`at` for a step, of data that are still what they were when asked for their `identity`.
+
+        Raises:
+            ValueError: where rows were replaced, or moved to other positions.
+        """
+        if mark(self._data) != self._mark:
+            raise refusal("changed_data")
+        x, y = self.at(positions.tolist())
+        numbers = side_by_side(x)
+        if self._known.moved(positions, numbers):
+            raise refusal("changed_data")
+        self._known.seen(numbers)
+        return x, y
+
+
+def _named(persons: Any) -> npt.NDArray[Any]:
+    """Numbers or names as an array; of objects, as tables hold names, those that are all text or all whole numbers."""
+    owners = np.asarray(persons)
+    if owners.dtype.kind not in "OT":
+        return owners
+    for kind in (str, (int, np.integer)):
+        if all(isinstance(owner, kind) and owner != "" for owner in owners.flat):
+            return np.array(owners.tolist())
+    raise refusal("no person")
 
 
 def _rows(loader: DataLoader[Any]) -> Any:
@@ -101,10 +164,11 @@ def _rows(loader: DataLoader[Any]) -> Any:
 
 
 def _tensors(data: Sequence[Any], like: Tensor) -> TensorDataset:
-    x, y = (part if torch.is_tensor(part) else _tensor(part, like) for part in data)
-    if x.ndim == 0 or y.ndim == 0 or len(x) != len(y):
-        raise ValueError(f"Expected a target for each example, found shapes {tuple(x.shape)} and {tuple(y.shape)}.")
-    return TensorDataset(x, y)
+    parts = [part if torch.is_tensor(part) else _tensor(part, like) for part in data]
+    if any(part.ndim == 0 or len(part) != len(parts[-1]) for part in parts):
+        shapes = " and ".join(str(tuple(part.shape)) for part in parts)
+        raise ValueError(f"Expected a target for each example, found shapes {shapes}.")
+    return TensorDataset(*parts)
 
 
 def _tensor(part: Any, like: Tensor) -> Tensor:

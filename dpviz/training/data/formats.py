@@ -1,4 +1,4 @@
-"""How the files of each format are read: FORMATS, which rows of `sets.toml` name."""
+"""Readers of the file formats: FORMATS, which rows of `sets.toml` name."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What the engine accepts, told without running the network; what a run of it tells is in `passes`."""
+"""Checks of a network that need no run of it; those that need one are in `passes`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +51,30 @@ def refuse_half(name: str, *tensors: torch.Tensor) -> None:
     for tensor in tensors:
         if tensor.is_floating_point() and tensor.dtype not in _PRECISE:
             raise refusal("half", layer=name, dtype=tensor.dtype)
+
+
+def refuse_sparse(network: nn.Module) -> None:
+    """Refuses tables whose gradients are kept as the rows that were used."""
+    for name, module in network.named_modules():
+        trained = any(p.requires_grad for p in module.parameters(recurse=False))
+        if trained and isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.sparse:
+            raise refusal("sparse", layer=name, kind=type(module).__name__)
+
+
+def refuse_class_targets(outputs: torch.Tensor, targets: torch.Tensor) -> None:
+    """Refuses what cross-entropy would learn nothing from, or take for something else.
+
+    Args:
+        outputs: One score a class, (b, classes, …).
+        targets: A class each, (b, …), or a probability of each class, as the outputs.
+    """
+    if outputs.ndim < 2 or outputs.shape[1] < 2:
+        raise refusal("one class", shape=("b", *outputs.shape[1:]))
+    labels = (*outputs.shape[:1], *outputs.shape[2:])
+    if targets.is_floating_point() and targets.shape != outputs.shape:
+        raise refusal("float classes", dtype=targets.dtype)
+    if not targets.is_floating_point() and targets.shape != labels:
+        raise refusal("shape of classes", wanted=("b", *labels[1:]), shape=("b", *targets.shape[1:]))
 
 
 def refuse_batch_norms(network: nn.Module) -> None:

@@ -1,23 +1,27 @@
-"""Between two steps of a training nothing else may change its network or what its optimiser remembers.
+"""A check that only a training's own steps change its network and its optimiser's state.
 
 Noise protects what a step makes of the data. Another `backward()` and `step()` in the same loop, a parameter that is
-unfrozen or given to the optimiser later, a momentum fed with plain gradients: no noise reaches these. So parameters,
-modules and optimiser are bound by identity, and their numbers by content, which shows writes that version counters
-miss (`.data`, NumPy). That costs a copy of parameters and optimiser state, and a comparison a step.
+unfrozen or given to the optimiser later, a momentum fed with plain gradients, a loss or a data set that writes weights
+while a step runs: no noise reaches these. So parameters, modules and optimiser are bound by identity, and their numbers
+by content (`snapshot`), which shows writes that version counters miss (`.data`, NumPy). They are compared once a step,
+right before the optimiser moves: no code of the user's runs between, so what it moves is what its last step left.
 
-What cannot be seen is trusted: that the optimiser reads gradients and its own state alone, and what the program does
-with the data elsewhere.
+What cannot be seen is trusted: that the optimiser reads gradients and its own state alone, that no other thread writes
+while the optimiser moves, and what the program does with the data elsewhere.
 """
 
+from __future__ import annotations
+
+import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import optimizer
 
+from dpviz.training.engine.snapshot import Snapshot, named_leaves
 from dpviz.training.engine.vectors import shaped
 from dpviz.training.words import refusal
 
@@ -45,115 +49,183 @@ class Binding:
             raise refusal("several types")
         if isinstance(optimiser, torch.optim.LBFGS):
             raise refusal("LBFGS")
-        self._modules = list(network.modules())
-        self._parameters = {name: (p, p.requires_grad) for name, p in network.named_parameters()}
+        self._modules = dict(network.named_modules())
+        self._parameters = dict(network.named_parameters())
+        self._trained = {name for name, parameter in self._parameters.items() if parameter.requires_grad}
+        self._identities = self._identities_now()
         self._held = self._held_now()
         if not _ids(self._held) <= _ids(network.parameters()):
             raise refusal("foreign parameters")
-        self._weights: dict[str, Tensor] = {}
-        self._memory: dict[str, Tensor] = {}
+        # What a step may not change, as it was before the first one; what the last step left; the optimiser's settings
+        # when a step began that has not ended.
+        self._fixed: Snapshot[_Name] | None = None
+        self._left: Snapshot[_Name] | None = None
+        self._settings: Snapshot[_Name] | None = None
+        self._after = 0
+        # Of the trained parameters as each step left them, in place of the parameters themselves.
+        self._released: set[bytes] = set()
 
-    def refuse_changes(self, step: int) -> None:
-        """Refuses to go on where anything but this training changed what it trains.
+    def begin(self, after: int) -> None:
+        """Before anything of a step: the first one takes the numbers, which may be anything until then.
 
         Args:
-            step: Steps taken, for the words; before the first, numbers are the start and may be anything.
+            after: The last step that was taken, for the words.
 
         Raises:
-            ValueError: naming what was changed and the way out.
+            ValueError: where modules, parameters or the optimiser's are others, with the way out.
         """
         self._refuse_others()
-        if not step and not self._weights:
-            self.renew()
-        changed = _changed(self._weights, _weights(self._network)) or _changed(self._memory, self._memory_now())
-        if changed:
-            raise refusal("changed", changed=changed, step=step)
+        if self._fixed is None or self._left is None:
+            self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
+            self._released.add(self._parameters_now())
+        self._refuse_settings()
+        self._settings, self._after = Snapshot(self._settings_now()), after
 
     def _refuse_others(self) -> None:
-        if [id(module) for module in self._network.modules()] != [id(module) for module in self._modules]:
-            raise refusal("other modules")
-        now = {name: (p, p.requires_grad) for name, p in self._network.named_parameters()}
-        for name in {**self._parameters, **now}:
-            (one, trained), (other, trains) = self._parameters.get(name, (None, False)), now.get(name, (None, False))
-            if one is not other or trained != trains:
-                raise refusal("other parameter", name=name)
+        if self._identities_now() != self._identities:
+            if [id(module) for module in self._network.modules()] != [id(module) for module in self._modules.values()]:
+                raise refusal("other modules")
+            now = dict(self._network.named_parameters())
+            for name in {**self._parameters, **now}:
+                parameter = self._parameters.get(name)
+                trains = parameter is not None and parameter.requires_grad
+                if parameter is not now.get(name) or trains != (name in self._trained):
+                    raise refusal("other parameter", name=name)
         if _ids(self._held_now()) != _ids(self._held):
             raise refusal("other groups")
         own = (self._optimiser._optimizer_step_pre_hooks, self._optimiser._optimizer_step_post_hooks)
         if any(own) or optimizer._global_optimizer_pre_hooks or optimizer._global_optimizer_post_hooks:
             raise refusal("optimiser hooks")
 
+    def _identities_now(self) -> list[Any]:
+        """Which modules and parameters the network is made of, and which are trained."""
+        children = ((name, id(child)) for module in self._modules.values() for name, child in module._modules.items())
+        parameters = (item for module in self._modules.values() for item in module._parameters.items())
+        return [*children, *((name, id(p), p is not None and p.requires_grad) for name, p in parameters)]
+
     def step(self, gradient: Tensor) -> None:
-        """Lets the optimiser make what it will of a noisy mean gradient (p,), and takes what it leaves."""
-        self._optimiser.zero_grad()  # gradients that somebody left, of frozen parameters too
+        """Lets the optimiser make what it will of a noisy mean gradient (p,), and takes what it leaves.
+
+        Raises:
+            ValueError: naming what was changed and the way out; nothing was released then.
+        """
+        self.check(self._after)
+        self._refuse_settings()
+        self._clear_gradients()  # gradients that somebody left, of frozen parameters too
         for parameter, part in zip(self.trained, shaped(gradient.to(self.trained[0].dtype), self.trained), strict=True):
             parameter.grad = part
         try:
             self._optimiser.step()
         finally:
-            self._optimiser.zero_grad()
-            self.renew()
+            if self._left is not None:
+                self._left = self._left.renewed(self._moved_now(self._parameters))
+            self._clear_gradients()
+            self._released.add(self._parameters_now())
+        self._settings = None  # from here on a scheduler may change them
 
-    def renew(self) -> None:
-        """Takes trained parameters, buffers and optimiser state as a step left them; the frozen stay as at first."""
-        frozen = {f"parameter {name!r}" for name, p in self._network.named_parameters() if not p.requires_grad}
-        moved = {
-            name: now for name, now in _weights(self._network).items() if name not in frozen & self._weights.keys()
-        }
-        self._weights |= {name: _copied(now, self._weights.get(name)) for name, now in moved.items()}
-        self._memory = {name: _copied(now, self._memory.get(name)) for name, now in self._memory_now().items()}
+    def check(self, after: int) -> None:
+        """Refuses network and optimiser where they are not as the last step, `after`, left them.
+
+        Raises:
+            ValueError: naming what was changed and the way out.
+        """
+        self._refuse_others()
+        if (changed := next(self._changes(), None)) is not None:
+            raise refusal("changed", changed=_in_words(*changed), step=after)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Of network and optimiser, as theirs."""
+        return {"network": self._network.state_dict(), "optimiser": self._optimiser.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], after: int) -> None:
+        """Takes what step `after` left, as it was asked for then."""
+        self._network.load_state_dict(state["network"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
+        self._released.add(self._parameters_now())
+        self._settings, self._after = None, after
+
+    def _refuse_settings(self) -> None:
+        if self._settings is not None and (changed := self._settings.changed(self._settings_now())) is not None:
+            raise refusal("changed settings", changed=_in_words(*changed))
 
     @property
     def changed(self) -> str:
-        """The first of the network's numbers that is not as the last step left it; empty where all are."""
-        return _changed(self._weights, _weights(self._network)) if self._weights else ""
+        """The first of the network's numbers that is not as the last step left it; empty where all are.
+
+        Empty too where they are as an earlier step of this training left them, or as it found them: these were
+        released then, and to go back to them releases nothing of the data.
+        """
+        others = [name for name in self._changes() if name[0] in ("parameter", "buffer")]
+        trained = {("parameter", name) for name in self._trained}
+        if others and trained.issuperset(others) and self._parameters_now() in self._released:
+            return ""
+        return _in_words(*others[0]) if others else ""
+
+    def _parameters_now(self) -> bytes:
+        """One number of 128 bits for the trained parameters as they are; equal for equal ones alone."""
+        digest = hashlib.sha256()  # processors have instructions for it
+        for name, parameter in self._network.named_parameters():  # those that lie there now, whoever put them there
+            if name not in self._trained:
+                continue
+            digest.update(repr((name, parameter.shape, parameter.dtype)).encode())
+            digest.update(parameter.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        return digest.digest()[:16]
+
+    def _changes(self) -> Iterator[_Name]:
+        if self._fixed is None or self._left is None:
+            return
+        as_it_was = self._identities_now() == self._identities
+        parameters = self._parameters if as_it_was else dict(self._network.named_parameters())
+        yield from self._left.changes(self._moved_now(parameters))
+        yield from self._fixed.changes(self._fixed_now(parameters))
+
+    def _clear_gradients(self) -> None:
+        """Not the optimiser's own `zero_grad`, which could be anything."""
+        for parameter in chain(self.trained, self._held):
+            parameter.grad = None
 
     def _held_now(self) -> list[Tensor]:
         return [parameter for group in self._optimiser.param_groups for parameter in group["params"]]
 
-    def _memory_now(self) -> dict[str, Tensor]:
-        return {
-            f"the optimiser's{path} of its parameter {at}": tensor
-            for at, parameter in enumerate(self._held)
-            for path, tensor in _tensors(self._optimiser.state.get(parameter, {}))
+    def _fixed_now(self, parameters: Mapping[str, Tensor]) -> dict[_Name, Tensor]:
+        """Frozen ones of these parameters, and buffers."""
+        values: dict[_Name, Tensor] = {
+            ("parameter", name): parameter for name, parameter in parameters.items() if name not in self._trained
         }
+        return values | {("buffer", name): buffer for name, buffer in self._network.named_buffers()}
+
+    def _moved_now(self, parameters: Mapping[str, Tensor]) -> dict[_Name, Any]:
+        """Trained ones of these parameters, and what the optimiser remembers of each of its own and of all."""
+        values: dict[_Name, Any] = {
+            ("parameter", name): parameter for name, parameter in parameters.items() if name in self._trained
+        }
+        places = {id(parameter): at for at, parameter in enumerate(self._held)}
+        state: Mapping[Any, Any] = self._optimiser.state
+        for key, value in state.items():
+            owner = places.get(id(key), "unknown" if isinstance(key, Tensor) else repr(key)[:40])
+            values |= {("state", owner, *path): leaf for path, leaf in named_leaves(value)}
+        return values
+
+    def _settings_now(self) -> dict[_Name, Any]:
+        """The learning rate and what else a scheduler may change between two steps."""
+        groups = ({k: v for k, v in group.items() if k != "params"} for group in self._optimiser.param_groups)
+        return {("group", *path): leaf for path, leaf in named_leaves(list(groups))}
 
 
-def _weights(network: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers, in words."""
-    parameters = ((f"parameter {name!r}", tensor.detach()) for name, tensor in network.named_parameters())
-    buffers = ((f"buffer {name!r}", tensor.detach()) for name, tensor in network.named_buffers())
-    return dict(chain(parameters, buffers))
+# "parameter" or "buffer" and its name; "state" and of which parameter, by its number, or under which key; "group" and
+# its number; and the way there.
+_Name = tuple[Any, ...]
 
 
-def _copied(tensor: Tensor, before: Tensor | None) -> Tensor:
-    """A copy, in the memory of the one before where it fits."""
-    if before is None or (before.shape, before.dtype, before.device) != (tensor.shape, tensor.dtype, tensor.device):
-        return tensor.clone()
-    return before.copy_(tensor)
-
-
-def _changed(left: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> str:
-    return next((name for name in {**left, **now} if not _same(left.get(name), now.get(name))), "")
-
-
-def _same(one: Tensor | None, other: Tensor | None) -> bool:
-    """Whether all numbers are equal, NaN and NaN too, on whatever device."""
-    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    other = other.to(one.device)
-    if one.device.type == "cpu" and one.dtype is torch.float32 and np.array_equal(one.numpy(), other.numpy()):
-        return True  # four times as fast as PyTorch's
-    return torch.equal(one, other) or not bool(((one != other) & ((one == one) | (other == other))).any())
-
-
-def _tensors(value: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
-    """The tensors in an optimiser's state of one parameter, however deep."""
-    if isinstance(value, Tensor):
-        yield path, value.detach()
-    elif isinstance(value, (Mapping, list, tuple)):
-        for name, part in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from _tensors(part, f"{path} {name}")
+def _in_words(kind: str, owner: Any, *path: Any) -> str:
+    where = " ".join(map(str, path))
+    return {
+        "parameter": f"parameter {owner!r}",
+        "buffer": f"buffer {owner!r}",
+        "state": f"the optimiser's {where} of its parameter {owner}".replace("  ", " "),
+        "group": f"{where} of group {owner}",
+    }[kind]
 
 
 def _ids(values: Any) -> set[int]:

@@ -32,31 +32,89 @@ from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import TorchFunctionMode
 
 from dpviz.training.engine.accepted import refuse_half
+from dpviz.training.engine.inputs import Inputs, arguments, each
 from dpviz.training.engine.layers import Layer
 from dpviz.training.engine.products import Dense, Products
-from dpviz.training.words import refusal, way_out
+from dpviz.training.networks.residual import Residual
+from dpviz.training.words import Refusal, refusal, way_out
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+Output = Callable[[Any], Any]
 
 _RECURRENT = frozenset(f"{kind}{cell}" for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu") for cell in ("", "_cell"))
 _STANDARD = frozenset(vars(nn.Module()))
 # Each of these treats the rows of a batch one by one, and writes nothing down.
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Softplus, nn.Tanh, nn.Sigmoid)
-_ROWWISE = (nn.Linear, nn.Identity, *_ACTIVATIONS)
-_OF_IMAGES = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)  # (b, c, h, w) alone: of fewer dimensions they take b for channels
+_ROWWISE = (nn.Linear, nn.Identity, nn.GroupNorm, *_ACTIVATIONS)
+# (b, c, h, w) alone: of fewer dimensions they take b for channels.
+_OF_IMAGES = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+_is_hooked: Callable[[], bool] = _has_any_global_hook  # PyTorch gives it no types
 
 
 def is_rowwise(network: nn.Module, ndim: int) -> bool:
-    """Whether no row of a batch of so many dimensions sees another there: a chain of known parts, nothing hooked on."""
-    if type(network) is not nn.Sequential or _has_any_global_hook():  # type: ignore[no-untyped-call]
-        return False
-    rowwise = _ROWWISE + _OF_IMAGES * (ndim == 4)
-    flat = all((part.start_dim, part.end_dim) == (1, -1) for part in network if isinstance(part, nn.Flatten))
-    parts = ndim > 1 and flat and all(type(part) in (*rowwise, nn.Flatten) for part in network)
+    """Whether no row of a batch of so many dimensions sees another there: chains of known parts, nothing hooked on."""
     own = [vars(module) for module in network.modules()]
     changed = any(not kept.keys().isdisjoint(("forward", "weight", "bias")) for kept in own)
-    return parts and not changed and not any(kept[hooks] for kept in own for hooks in _HOOKS)
+    hooked = _is_hooked() or any(kept[hooks] for kept in own for hooks in _HOOKS)
+    chain = type(network) is nn.Sequential and ndim > 1
+    return chain and not changed and not hooked and all(_is_part(part, ndim) for part in network.children())
+
+
+def _is_part(module: nn.Module, ndim: int) -> bool:
+    """Whether a module is of a known kind, with all that it is made of; of exact types, for others may do more."""
+    kind = type(module)
+    if kind in (nn.Sequential, Residual):
+        return all(_is_part(part, ndim) for part in module.children())
+    if isinstance(module, nn.Flatten):
+        return kind is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
+    return kind in _ROWWISE + _OF_IMAGES * (ndim == 4)
+
+
+def tensor_of(returned: Any) -> Tensor:
+    """The tensor that a network returns, or the logits in what it returns: `.logits`, or the entry of that name."""
+    if isinstance(returned, Tensor):
+        return returned
+    logits = returned.get("logits") if isinstance(returned, Mapping) else getattr(returned, "logits", None)
+    if not isinstance(logits, Tensor):
+        raise refusal("one tensor", kind=type(returned).__name__)
+    return logits
+
+
+def _loss_of_one(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
+    """The loss of one example, (1,): of a single number in more dimensions that number."""
+    losses = _losses(loss, outputs, targets)
+    if losses.ndim > 1 and losses.numel() == 1:
+        losses = losses.reshape(1)
+    if losses.ndim > 1:
+        raise refusal("several losses", shape=("b", *losses.shape[1:]))
+    if losses.shape != (1,):
+        raise refusal("a loss for each", shape=tuple(losses.shape))
+    return losses
+
+
+def _losses(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
+    """What the loss makes of them; what PyTorch says of shapes and types comes with those of a batch."""
+    try:
+        return loss(outputs, targets)
+    except Refusal:
+        raise
+    except (ValueError, TypeError, IndexError) as error:
+        if "out of bounds" in str(error) and outputs.ndim > 1:
+            raise refusal("label", classes=outputs.shape[1], last=outputs.shape[1] - 1) from error
+        shapes = {"outputs": ("b", *outputs.shape[1:]), "targets": ("b", *targets.shape[1:]), "dtype": targets.dtype}
+        raise refusal("loss", first=_first_line(error), **shapes) from error
+
+
+def _penalty(error: Exception) -> Exception:
+    """What is said where a loss differentiates the network by itself; else the error."""
+    signs = ("twice", "does not require grad", "appears to not have been used")
+    return refusal("penalty") if any(sign in str(error) for sign in signs) else error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(". ")
 
 
 class Pass:
@@ -68,6 +126,7 @@ class Pass:
         written: Name and parameter of those whose gradients are written out.
         x, y: Examples and targets, (b, …); b ≥ 2, for PyTorch loses the memory layout of a single one under vmap.
         weights: What the losses count, (b,); None for 1 each.
+        output: What the loss reads of what the network returns.
         together: Call network and loss on the whole batch: `is_rowwise` networks alone, and losses that see one row.
             A step of a small network takes half the time then.
 
@@ -87,43 +146,47 @@ class Pass:
         loss: Loss,
         layers: Sequence[Layer[Any]],
         written: Mapping[str, nn.Parameter],
-        x: Tensor,
+        x: Inputs,
         y: Tensor,
         weights: Tensor | None,
         *,
+        output: Output,
         together: bool,
     ) -> None:
         # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
-        self._anchor = token = torch.zeros(len(x), device=x.device, requires_grad=True)
+        self._anchor = token = torch.zeros(len(y), device=y.device, requires_grad=True)
         self._together = together
         self.tape: dict[Layer[Any], Products] = {}
-        own = {name: p.detach().expand(len(x), *p.shape).requires_grad_() for name, p in written.items()}
+        x = each(Tensor.detach, x)
+        own = {name: p.detach().expand(len(y), *p.shape).requires_grad_() for name, p in written.items()}
 
-        def of_one(x: Tensor, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        def of_one(x: Inputs, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
             self._anchor = anchor
-            outputs = functional_call(network, own, (x.unsqueeze(0),)) if own else network(x.unsqueeze(0))
+            given, named = arguments(each(lambda part: part.unsqueeze(0), x))
+            outputs = output(functional_call(network, own, given, named) if own else network(*given, **named))
             if not isinstance(outputs, Tensor):
-                raise refusal("one tensor", kind=type(outputs).__name__)
-            losses = loss(outputs, y.unsqueeze(0))
-            if losses.shape != (1,):
-                raise refusal("a loss for each", shape=tuple(losses.shape))
+                raise refusal("output", kind=type(outputs).__name__)
+            losses = _loss_of_one(loss, outputs, y.unsqueeze(0))
             return losses.squeeze(0), outputs.squeeze(0) if outputs.shape[:1] == (1,) else outputs
 
         with torch.enable_grad():
             with _forwards({layer.module: self._tapped(layer) for layer in layers}):
                 if together:
-                    outputs = network(x.detach())
-                    losses = loss(outputs, y)
+                    outputs = output(network(x))
+                    losses = _losses(loss, outputs, y)
                 else:
-                    losses, outputs = _each(network, of_one, x.detach(), y, token, own)
-            if losses.shape != x.shape[:1]:
+                    losses, outputs = _each(network, of_one, x, y, token, own)
+            if losses.shape != y.shape[:1]:
                 raise refusal("a loss for each", shape=(1, *losses.shape[1:]))
             if not losses.requires_grad:
                 raise refusal("loss without parameters")
             formed = [p for layer in layers for p in layer.parameters]
             towards = (token, *own.values(), *formed)
             total = losses.sum() if weights is None else (losses * weights).sum()
-            reached = torch.autograd.grad(total, towards, allow_unused=True)[1:]
+            try:
+                reached = torch.autograd.grad(total, towards, allow_unused=True)[1:]
+            except RuntimeError as error:
+                raise _penalty(error) from error
         gradients = cast("Sequence[Tensor | None]", reached)
         self.losses, self.outputs = losses.detach(), outputs.detach()
         pairs = list(zip(own.values(), gradients, strict=False))
@@ -147,9 +210,9 @@ class Pass:
                 whole: Tensor = original(x)  # somebody calls it with weights of their own
                 return whole
             if self._together:
-                y: Tensor = _Tap.apply(x, self._anchor, layer, self, False)  # type: ignore[no-untyped-call]
+                y = _tap(x, self._anchor, layer, self, False)
             else:
-                y = _Batched.apply(x, self._anchor, layer, self)  # type: ignore[no-untyped-call]
+                y = _tap_batched(x, self._anchor, layer, self)
             refuse_half(layer.name, x, y)
             return y
 
@@ -202,8 +265,12 @@ class _Batched(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, x: Tensor, anchor: Tensor, layer: Layer[Any], run: Pass) -> tuple[Tensor, int]:
         b = info.batch_size
         x = x.expand(b, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
-        y: Tensor = _Tap.apply(x, anchor, layer, run, layer.stacked(x.ndim - 1))  # type: ignore[no-untyped-call]
-        return y, 0
+        return _tap(x, anchor, layer, run, layer.stacked(x.ndim - 1)), 0
+
+
+# PyTorch gives these no types.
+_tap: Callable[..., Tensor] = _Tap.apply
+_tap_batched: Callable[..., Tensor] = _Batched.apply
 
 
 def _each(network: nn.Module, function: Callable[..., tuple[Tensor, Tensor]], *batched: Any) -> tuple[Tensor, Tensor]:
@@ -224,8 +291,9 @@ def _each(network: nn.Module, function: Callable[..., tuple[Tensor, Tensor]], *b
             return answer
     except (RuntimeError, NotImplementedError) as error:
         text = str(error)
-        first = (text.strip() or type(error).__name__).splitlines()[0][:200].rstrip(". ")
-        raise refusal("alone", where=_where(network, error), first=first, way_out=way_out(text)) from error
+        if isinstance(penalty := _penalty(error), Refusal):
+            raise penalty from error
+        raise refusal("alone", where=_where(network, error), first=_first_line(error), way_out=way_out(text)) from error
 
 
 def _where(network: nn.Module, error: Exception) -> str:
@@ -276,21 +344,29 @@ def _nothing_is_kept(network: nn.Module) -> Iterator[None]:
     copies = [buffer.clone() for *_, buffer in buffers]
     for (table, key, *_), copy in zip(buffers, copies, strict=True):
         table[key] = copy
-    kept = ""
+    kept: list[str] = []
     try:
         yield
     finally:
         for (table, key, name, buffer), copy in zip(buffers, copies, strict=True):
             if table[key] is not copy or copy._version:
-                kept = kept or f"buffer {key!r} of layer {name or 'network'!r}"
+                kept.append(f"buffer {key!r} of layer {name or 'network'!r}")
             table[key] = buffer
         for name, attributes, before in own:
-            for key in [key for key in attributes if key not in _STANDARD and _holds_examples(attributes[key])]:
-                kept = kept or f"attribute {key!r} of layer {name or 'network'!r}"
-                was = before.get(key)
-                attributes.pop(key) if _holds_examples(was) or key not in before else attributes.update({key: was})
+            kept += [f"attribute {key!r} of layer {name or 'network'!r}" for key in _restored(attributes, before)]
     if kept:
-        raise refusal("kept", kept=kept)
+        raise refusal("kept", kept=kept[0])
+
+
+def _restored(attributes: dict[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Names of a module's attributes that held examples: each has its value of before again, or is gone."""
+    held = [key for key in attributes if key not in _STANDARD and _holds_examples(attributes[key])]
+    for key in held:
+        if key in before and not _holds_examples(before[key]):
+            attributes[key] = before[key]
+        else:
+            del attributes[key]
+    return held
 
 
 def _holds_examples(value: object, depth: int = 4) -> bool:

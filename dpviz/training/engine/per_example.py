@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -24,11 +25,14 @@ from dpviz.training.data.views import Views
 from dpviz.training.engine.accepted import (
     full_precision,
     refuse_batch_norms,
+    refuse_class_targets,
     refuse_parameters,
     refuse_rounded_products,
+    refuse_sparse,
 )
+from dpviz.training.engine.inputs import Inputs, each, tensors
 from dpviz.training.engine.layers import Buffers, Layer, VariationalLayer, layers_of
-from dpviz.training.engine.passes import Loss, Pass, is_rowwise
+from dpviz.training.engine.passes import Loss, Output, Pass, is_rowwise, tensor_of
 from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
@@ -50,6 +54,7 @@ _LEAST = 2
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example, (b,)."""
+    refuse_class_targets(outputs, labels)
     return F.cross_entropy(outputs, labels, reduction="none")
 
 
@@ -214,6 +219,7 @@ class PerExample:
         usual_batch: Examples that a batch seldom exceeds (`sampling.usual_batch`): every chunk is then filled up to one
             size, which follows from this number alone. What is released needs it: an example's gradient must not
             depend on how many others there are, and matrix kernels do. None for chunks as they come.
+        output: What the loss reads of what the network returns.
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
@@ -229,9 +235,11 @@ class PerExample:
         chunk_size: int | None = None,
         views: Views | None = None,
         usual_batch: int | None = None,
+        output: Output = tensor_of,
     ) -> None:
         refuse_parameters(network)
-        self.network, self.loss, self.views = network, loss, views
+        refuse_sparse(network)
+        self.network, self.loss, self.views, self.output = network, loss, views, output
         self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
         self._names = {id(p): name for name, p in network.named_parameters()}
@@ -277,29 +285,28 @@ class PerExample:
         written = sum(p.numel() for p in self._written.values())
         return min(most, max(ROWS, _MOST_WRITTEN // written)) if written else most
 
-    def gradients(self, x: Tensor, y: Tensor) -> GradientRecord:
+    def gradients(self, x: Inputs, y: Tensor) -> GradientRecord:
         """Per-example gradients of a whole batch, to be asked again and again; keeps every chunk's factors.
 
         Args:
-            x: Examples, (b, …); b may be 0.
+            x: Examples, (b, …), or several inputs of each (`inputs`); b may be 0.
             y: Targets, (b, …).
         """
         self._buffers.reuse = False
         return GradientRecord(self.parameters, list(self._chunks(x, y)))
 
-    def check(self, x: Tensor, y: Tensor) -> None:
-        """Refuses what cannot be followed, on the first of these examples without its views.
+    def check(self, x: Inputs, y: Tensor) -> Tensor:
+        """Refuses what cannot be followed, on the first of these examples without its views; its outputs, (1, …).
 
         Random numbers are left as they were.
         """
-        x, y = x[:1], y[:1]
-        if x.is_floating_point():
-            x = x.nan_to_num(0.0, 0.0, 0.0)  # a broken example is the run's to tell
-        with _random_numbers_kept(x.device):
-            PerExample(self.network, self.loss).gradients(x, y)
+        y = y[:1]
+        x = each(lambda part: _finite(part[:1]), x)  # a broken example is the run's to tell
+        with _random_numbers_kept(y.device):
+            return PerExample(self.network, self.loss, output=self.output).gradients(x, y).outputs
 
     def clipped(
-        self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: int | None = None, real: Tensor | None = None
+        self, x: Inputs, y: Tensor, *, max_grad_norm: float, pairs: int | None = None, real: Tensor | None = None
     ) -> Clipped:
         """The clipped sum of a batch chunk by chunk, so that memory does not grow with it.
 
@@ -313,8 +320,8 @@ class PerExample:
         """
         bound, dtype = _validate.number(max_grad_norm=max_grad_norm), self.parameters[0].dtype
         left = 2 * _validate.whole(0, pairs=pairs or 0)
-        if left > len(x):
-            raise refusal("pairs", pairs=pairs, most=len(x) // 2, examples=len(x))
+        if left > len(y):
+            raise refusal("pairs", pairs=pairs, most=len(y) // 2, examples=len(y))
         self._buffers.reuse = True
         blocks = self._block_sums
         blocks.clear()
@@ -341,40 +348,44 @@ class PerExample:
         """
         most = max(1, self.chunk_size // rows)
         if self._usual_batch is not None:
+            most = max(ROWS, most - most % ROWS)
             size = math.ceil(self._usual_batch / math.ceil(self._usual_batch / most))
             return ROWS * math.ceil(size / ROWS)
         step = most - most % BLOCK or most
         return max(2, step - step % 2) if even else step
 
-    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False, real: Tensor | None = None) -> Iterator[_Chunk]:
-        if x.shape[0] != y.shape[0]:
-            raise refusal("targets", examples=x.shape[0], targets=y.shape[0])
+    def _chunks(self, x: Inputs, y: Tensor, *, even: bool = False, real: Tensor | None = None) -> Iterator[_Chunk]:
+        for part in tensors(x):
+            if len(part) != len(y):
+                raise refusal("targets", examples=len(part), targets=len(y))
         refuse_batch_norms(self.network)
-        refuse_rounded_products(x.device)
-        if not self._seen and len(x):
-            self._see(*((x[:1], y[:1]) if real is None else (x[0, :1], y[0, :1])))
+        refuse_rounded_products(y.device)
+        if not self._seen and len(y):
+            first = slice(1) if real is None else (0, slice(1))
+            self._see(each(lambda part: part[first], x), y[first])
         views = 1 if self.views is None else self.views.count
         step = self._step(views if real is None else real.shape[1], even=even)
-        for start in range(0, x.shape[0], step):
-            end = start + step
-            places = None if real is None else real[start:end]
-            yield self._chunk(x[start:end], y[start:end], None if self._usual_batch is None else step, places)
+        for start in range(0, len(y), step):
+            rows = slice(start, start + step)
+            places = None if real is None else real[rows]
+            own = each(itemgetter(rows), x)
+            yield self._chunk(own, y[rows], None if self._usual_batch is None else step, places)
 
-    def _see(self, x: Tensor, y: Tensor) -> None:
+    def _see(self, x: Inputs, y: Tensor) -> None:
         """Parameters used beyond their layer are written out; which these are depends on no example's numbers."""
-        with _random_numbers_kept(x.device):
+        with _random_numbers_kept(y.device):
             run = self._pass(_filled(x, _LEAST), _filled(y, _LEAST))
         self._seen = True
         if run.outside:
             self._write_out({id(p) for p in run.outside})
 
-    def _chunk(self, x: Tensor, y: Tensor, rows: int | None, real: Tensor | None) -> _Chunk:
+    def _chunk(self, x: Inputs, y: Tensor, rows: int | None, real: Tensor | None) -> _Chunk:
         """Of these examples, filled up to `rows`."""
         self._buffers.rewind()
-        size, several, weights = x.shape[0], 1, None
+        size, several, weights = len(y), 1, None
         rows = max(rows or size, _LEAST)
         if real is not None:
-            several, x, y = real.shape[1], x.flatten(0, 1), y.flatten(0, 1)
+            several, x, y = real.shape[1], each(lambda part: part.flatten(0, 1), x), y.flatten(0, 1)
             weights = _filled(real.flatten().to(self.parameters[0].dtype), rows * several)
         elif self.views is not None:
             several = self.views.count
@@ -393,10 +404,21 @@ class PerExample:
         losses = losses.mean(1) if real is None else (losses * real).sum(1) / real.sum(1).clamp(min=1)
         return _Chunk(parts, losses, run.outputs[: size * several])
 
-    def _pass(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> Pass:
-        together = self.loss in _ROWWISE_LOSSES and not self._written and is_rowwise(self.network, x.ndim)
-        with full_precision(x.device):
-            return Pass(self.network, self.loss, self.layers, self._written, x, y, weights, together=together)
+    def _pass(self, x: Inputs, y: Tensor, weights: Tensor | None = None) -> Pass:
+        alone = isinstance(x, Tensor) and self.loss in _ROWWISE_LOSSES and not self._written
+        together = alone and is_rowwise(self.network, x.ndim)
+        with full_precision(y.device):
+            return Pass(
+                self.network,
+                self.loss,
+                self.layers,
+                self._written,
+                x,
+                y,
+                weights,
+                output=self.output,
+                together=together,
+            )
 
 
 def _random_numbers_kept(device: torch.device) -> AbstractContextManager[None]:
@@ -404,7 +426,15 @@ def _random_numbers_kept(device: torch.device) -> AbstractContextManager[None]:
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
-def _filled(tensor: Tensor, rows: int) -> Tensor:
-    """`tensor` (b, …) with its first row again after the last one, up to so many."""
-    missing = rows - len(tensor)
-    return torch.cat((tensor, tensor[:1].expand(missing, *tensor.shape[1:]))) if missing else tensor
+def _filled(x: Inputs, rows: int) -> Inputs:
+    """`x` (b, …) with its first row again after the last one, up to so many."""
+
+    def filled(part: Tensor) -> Tensor:
+        missing = rows - len(part)
+        return torch.cat((part, part[:1].expand(missing, *part.shape[1:]))) if missing else part
+
+    return each(filled, x)
+
+
+def _finite(part: Tensor) -> Tensor:
+    return part.nan_to_num(0.0, 0.0, 0.0) if part.is_floating_point() else part

@@ -1,4 +1,4 @@
-"""What rounding may do to a clipped sum, bounded beforehand: why no example adds more than C.
+"""Rounding error of a clipped sum, bounded beforehand: why no example adds more than C.
 
 u is the unit roundoff of the network's precision, and a sum of n rounded terms, in any order, is off by at most
 γ_n Σ|terms| with γ_n = n u / (1 − n u) (Higham 2002, "Accuracy and Stability of Numerical Algorithms", §§3.1, 4.2).

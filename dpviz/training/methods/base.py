@@ -1,4 +1,4 @@
-"""What every method has in common: its words, what its steps release, `init(parameters) → state` and `step`.
+"""The interface of training methods: their words, what their steps release, `init(parameters) → state` and `step`.
 
 Pages read these files too, and load no PyTorch: they import it for types alone, and call tensors' own methods.
 """

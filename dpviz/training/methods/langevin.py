@@ -1,8 +1,11 @@
 """Private Langevin dynamics: the noise that makes samples of a posterior also makes them private (Li et al. 2019).
 
-DP-SGLD, Algorithm 1, with τ the expected batch size and L the clipping threshold:
+DP-SGLD, with τ the expected batch size and L the clipping threshold:
 
-    θ ← θ − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (η_t/N) I),    η_t = η₁ t^(−1/3) or η_t = η,
+    θ ← θ − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (2η_t/N) I),    η_t = η₁ t^(−1/3) or η_t = η.
+
+This noise samples the posterior (Welling & Teh 2011). Algorithm 1 of Li et al. prints N(0, (η_t/N) I), with which the
+chain has about half of the posterior's variance; `langevin_noise="algorithm1"` repeats it.
 
 DP-SGHMC with friction β:
 
@@ -22,6 +25,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
+from dpviz.accounting.langevin.cost import NOISES
 from dpviz.accounting.renyi.varying_noise import node_steps
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.methods.base import Info, Method, State
@@ -49,8 +53,8 @@ class _Langevin(Method):
 
     @classmethod
     def noise_std(cls, settings: RunValues, step_size: float, examples: int) -> float:
-        """Standard deviation of the noise that a step adds to each parameter: √(η_t/N)."""
-        return math.sqrt(step_size / examples)
+        """Standard deviation of the noise that a step adds to each parameter: √(2η_t/N), or √(η_t/N) of Algorithm 1."""
+        return math.sqrt(NOISES[settings.langevin_noise] * step_size / examples)
 
     @classmethod
     def mechanism(cls, settings: RunValues, step: int, examples: int) -> SampledGaussian:
@@ -87,6 +91,7 @@ class DpSgld(_Langevin):
 
     key, label = "dp_sgld", "DP-SGLD"
     words = "DP-SGLD uses such steps to sample from the posterior: its noise follows from the step size."
+    reads = _Langevin.reads | {"langevin_noise"}
     usual: ClassVar = {"learning_rate": 1.0, "max_grad_norm": 5.0, "steps": 60.0}
 
 

@@ -1,4 +1,4 @@
-"""What is known of a network before PyTorch is loaded, and how to build it: pages read these files."""
+"""A network's description, known before PyTorch is loaded, and how to build it: pages read these files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each network is made, and what is known of it from shapes alone. PyTorch is imported where networks are made."""
+"""The networks that can be trained, and their sizes from shapes alone. PyTorch is imported where they are made."""
 
 from __future__ import annotations
 

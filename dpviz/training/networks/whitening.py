@@ -1,4 +1,4 @@
-"""Scattering features seen from the directions in which drawn curves differ: fixed, and far fewer.
+"""Scattering features in the directions in which drawn curves differ: fixed, and far fewer.
 
 A linear layer learns fast along directions in which its inputs vary much and slowly along others, while noise is the
 same in all. Dividing by a power of the spread evens that out; spreads of private data would have to be paid for, those

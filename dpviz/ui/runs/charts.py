@@ -10,19 +10,19 @@ from dpviz.accounting.methods import READINGS
 from dpviz.charts import look as style
 from dpviz.charts import training
 from dpviz.charts.look import NEUTRAL
-from dpviz.charts.marks import Floor, Line, floats, thinned
+from dpviz.charts.marks import Floor, Line, extremes, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.fields import numbers
-from dpviz.questions.answer import Note
 from dpviz.questions.tight_band import band
+from dpviz.questions.words import Note
 from dpviz.runs.claims import claims_along, claims_of_shorter_plans
 from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.views import RunView
-from dpviz.training.events import titled
-from dpviz.ui.pieces import Drawing
+from dpviz.training.covered import titled
 from dpviz.ui.plain import on_chart
+from dpviz.ui.plots import Drawing
 from dpviz.ui.runs.fields import CHART_TABLE, CHARTS
-from dpviz.ui.train.words import EMPTY, Look
+from dpviz.ui.train.look import EMPTY, Look
 
 CLAIMED, WITH_SECRET_NOISE = "claim of a plan that ends there", "claim of such a plan with secret noise"
 HEIGHT = 400  # of several runs beside each other
@@ -41,7 +41,7 @@ LINES: dict[str, dict[tuple[str, str], str]] = {
 def draw(look: Look, key: str, height: int) -> Drawing:
     """One chart of the run."""
     if key == "norms" and look.view.norms:
-        chart = training.norm_chart(look.view.norms[-1], mark=_mark(look, key), height=height)
+        chart = training.norm_chart(look.view.norms, mark=_mark(look, key), height=height)
     elif key in ("epsilon", "frontier"):
         chart = (_epsilon if key == "epsilon" else _frontier)(look, height)
     else:
@@ -178,7 +178,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         if not (x.size and x.size == y.size and np.isfinite(y).any()):
             notes.append(f"{name} has no {quantity} to draw.")
             continue
-        keep = thinned(x.size)
+        keep = extremes(y)
         color = style.PALETTE[place % len(style.PALETTE)]
         family = NEUTRAL if place < len(style.PALETTE) else style.DASHED
         label = f"{name} (demonstration)" if claim.demonstration else name

@@ -1,4 +1,4 @@
-"""What the pages of runs show, as their links name it: Runs which runs, compared how; Train which run, which charts."""
+"""Fields of the Runs and Train pages as links name them: chosen runs, filters, view; the watched run and its charts."""
 
 import re
 import tomllib

@@ -12,12 +12,12 @@ from dpviz.accounting.claims import SHORT, rounded_up
 from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import Chosen, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.training.accounts.origins import beside
+from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import data_of, is_own
-from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.ui.runs import fields as f
@@ -31,25 +31,16 @@ NAMES: dict[str, Mapping[str, str]] = {
 }
 
 
-def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
-    """Those that every filter lets through, the baseline first, then newest first."""
-    text = get(f.TEXT).strip().lower()
-    states, data, method = get(f.STATE), get(f.DATA_FILTER), get(f.METHOD_FILTER)
-    kept = [
-        record
-        for record in records
-        if (not text or text in f"{record.title} {record.note} {record.id}".lower())
-        and (not states or record.state in states)
-        and (data == "all" or record.settings.get("data") == data)
-        and (method == "all" or record.settings.get("method") == method)
-    ]
-    return sorted(kept, key=lambda record: not record.baseline)
+def chosen(get: Reader) -> Chosen:
+    """Which runs every filter lets through."""
+    data, method = (None if (value := get(field)) == "all" else value for field in (f.DATA_FILTER, f.METHOD_FILTER))
+    return Chosen(get(f.TEXT).strip(), get(f.STATE), data, method)
 
 
-def places(records: Sequence[RunRecord]) -> dict[str, int]:
-    """Place in the queue, from 1, of every run that waits."""
-    waiting = sorted((r for r in records if r.state == "queued"), key=lambda r: r.number)
-    return {record.id: place for place, record in enumerate(waiting, start=1)}
+def places(states: Mapping[str, State]) -> dict[str, int]:
+    """Place in the queue, from 1, of every run that waits; `states` by id, oldest first."""
+    waiting = (run for run, state in states.items() if state == "queued")
+    return {run: place for place, run in enumerate(waiting, start=1)}
 
 
 def state_words(record: RunRecord, place: int | None) -> str:

@@ -1,6 +1,7 @@
 """The Runs page: filter, choose, compare, name, export."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -15,13 +16,13 @@ from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import import_json
-from dpviz.runs.store.records import RunRecord, StoreError
+from dpviz.runs.store.records import OPEN, Chosen, RunRecord, State, StoreError
 from dpviz.training.summary import accuracy_of, below_majority
-from dpviz.ui import controls, page, pieces, state
+from dpviz.ui import controls, page, plots, state
 from dpviz.ui import engine as engines
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.pieces import Drawing
 from dpviz.ui.plain import plain
+from dpviz.ui.plots import Drawing
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.charts import overlay
@@ -33,6 +34,8 @@ DELETED = "r.deleted"
 MESSAGES = "r.messages"
 UPLOADS = "r.uploads"
 SEARCH = "r.search"
+FIRST = "r.first"
+PAGE = 50  # runs that are listed at once
 EVERY = 2.0
 COLUMNS = {
     "ε claimed": st.column_config.NumberColumn(
@@ -68,21 +71,22 @@ def show() -> None:
 
 
 def _page(engine: Engine) -> None:
-    records = engine.runs()
-    by_id = {record.id: record for record in records}
-    chosen = [by_id[run] for run in state.get(f.CHOSEN) if run in by_id]
+    open_runs, recorded = engine.states(OPEN), engine.store.count()
+    chosen = [engine.store.run(run) for run in state.get(f.CHOSEN) if engine.knows(run)]
+    chosen = [record for record in chosen if record.deleted is None]
+    best = max((r for r in chosen if _tested(r)), key=_tested, default=None) if chosen else engine.store.most_accurate()
     top = st.container()
     left, right = page.sides()
     with top:
         page.notes()
-        page.headline(_headline(records, chosen, engine))
+        page.headline(_headline(recorded, len(chosen), best, engine))
         for problem in filter(None, (engine.problem, engine.notice)):
             page.note(problem, "problem")
-        for record in chosen or filter(None, (_best(records),)):
+        for record in chosen or filter(None, (best,)):
             if warning := below_majority(accuracy_of(record.summary), record.summary.get("majority")):
                 page.note(f"{record.title}: {warning}", "caution")
-    with right if records else left:
-        if records:
+    with right if recorded else left:
+        if recorded:
             _filters()
         _import(engine)
     with left:
@@ -91,29 +95,29 @@ def _page(engine: Engine) -> None:
             page.note(text, kind)
         if chosen:
             _compared(engine, chosen)
-        _list(engine, records)
+        if recorded:
+            _list(engine, open_runs)
         if chosen:
             _edit(engine, chosen)
     page.follow_link(state.query(f.FIELDS))
-    if any(not record.over for record in records):
-        _watching(engine, [(record.id, record.state) for record in records])
+    if open_runs:
+        _watching(engine, open_runs)
 
 
 @st.fragment(run_every=EVERY)
-def _watching(engine: Engine, before: list[tuple[str, str]]) -> None:
-    """Draws the page again once a run's state is another one."""
+def _watching(engine: Engine, before: dict[str, State]) -> None:
+    """Draws the page again once the state of a run that had not ended is another one."""
     with Boundary("runs", f.FIELDS).held("look at the runs"):
-        if [(record.id, record.state) for record in engine.runs()] != before:
+        if engine.states(OPEN) != before:
             st.rerun()
 
 
-def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine) -> str:
-    if not records:
+def _headline(recorded: int, compared: int, best: RunRecord | None, engine: Engine) -> str:
+    if not recorded:
         return "No run has been recorded yet: <a href='train'>start one</a> on the page Train, or import one."
-    best = _best(chosen or records)
-    words = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
-    if chosen:
-        words += f", <b>{len(chosen)}</b> compared"
+    words = f"<b>{recorded:,}</b> run{'s' * (recorded != 1)} recorded"
+    if compared:
+        words += f", <b>{compared}</b> compared"
     if best is None:
         return f"{words}."
     accuracy, claim = numbers.tenths(best.summary["test_accuracy"]), claim_of_record(best, engine.store)
@@ -131,18 +135,21 @@ def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
     if not (one_unit and all(claim.holds for claim in claims)):
         return words + "Not all of them claim an ε for the same unit, so their choice has no bound here."
     both = (sum(values) for values in zip(*((claim.epsilon, claim.delta) for claim in claims), strict=True))
-    epsilon, delta = (numbers.up(total * (1.0 - 1e-12)) for total in both)  # up, but for what floating point adds
+    epsilon, delta = (
+        numbers.rounded_up(total * (1.0 - 1e-12)) for total in both
+    )  # up, but for what floating point adds
     return (
         f"{words}Suppose that these were all runs on the same data, and that their number and ε were fixed in advance. "
         f"Together they then cost at most ε = {numbers.epsilon(epsilon)} at δ = {numbers.delta(delta)}, and so does "
-        "the chosen one (basic composition). If the number of runs is drawn at random, it costs less: see “Runs tried” "
-        "on Compose."
+        "the chosen one (basic composition). If the number of runs is drawn at random and no uncounted private number "
+        "picks one, it costs less: see “Runs tried” on Compose."
     )
 
 
-def _best(records: list[RunRecord]) -> RunRecord | None:
-    measured = [r for r in records if isinstance(r.summary.get("test_accuracy"), float)]
-    return max(measured, key=lambda r: r.summary["test_accuracy"], default=None)
+def _tested(record: RunRecord) -> float:
+    """Its accuracy on test data; 0 for none."""
+    accuracy = record.summary.get("test_accuracy")
+    return accuracy if isinstance(accuracy, float) and math.isfinite(accuracy) else 0.0
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------
@@ -158,17 +165,19 @@ def _filters() -> None:
     controls.several(f.STATE)
 
 
-def _list(engine: Engine, records: list[RunRecord]) -> None:
-    kept, chosen = listing.chosen_by(records, state.get), state.get(f.CHOSEN)
-    if not kept:
-        if records:
-            page.note("No run matches the filters: remove a filter.", "caution")
+def _list(engine: Engine, open_runs: Mapping[str, State]) -> None:
+    wanted, chosen = listing.chosen(state.get), state.get(f.CHOSEN)
+    number = engine.store.count(wanted)
+    if not number:
+        page.note("No run matches the filters: remove a filter.", "caution")
         return
+    first = _first(wanted, number)
+    kept = engine.store.listed(wanted, PAGE, first)
     ids = [record.id for record in kept]
     key = f"r.table.{hash((*ids, chosen))}"
     st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
     st.dataframe(
-        listing.table(kept, listing.places(records), engine.store),
+        listing.table(kept, listing.places(open_runs), engine.store),
         width="stretch",
         height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
         hide_index=True,
@@ -179,6 +188,19 @@ def _list(engine: Engine, records: list[RunRecord]) -> None:
         column_config=COLUMNS,
         placeholder="–",
     )
+
+
+def _first(wanted: Chosen, number: int) -> int:
+    """How many runs come before those that are shown; buttons show others where not all fit."""
+    kept_for, first = st.session_state.get(FIRST, (wanted, 0))
+    first = min(first, (number - 1) // PAGE * PAGE) if kept_for == wanted else 0
+    if number > PAGE:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Runs {first + 1:,} to {min(first + PAGE, number):,} of {number:,}")
+            for label, icon, to in (("Newer", "chevron_left", first - PAGE), ("Older", "chevron_right", first + PAGE)):
+                turn = partial(st.session_state.__setitem__, FIRST, (wanted, to))
+                page.button(label, icon, turn, enabled=0 <= to < number, key=f"r.{label}")
+    return first
 
 
 def _picked(key: str, ids: list[str]) -> None:
@@ -201,7 +223,7 @@ def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
     alt = f"{f.VIEW.options[kind]} of {len(lines)} runs."
     if kind == "epsilon" and lines:
         alt = alt_text(lines, x_name="steps", x_kind="steps", lower="lowest")
-    pieces.plot(Drawing(chart.figure, alt), key="runs")
+    plots.plot(Drawing(chart.figure, alt), key="runs")
     units = {str(record.settings.get("unit")) for record in chosen}
     for text in (*chart.notes, *filter(None, [choice_cost(claims, one_unit=len(units) == 1)])):
         page.note(text)

@@ -14,24 +14,23 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, Template
 
-from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim
-from dpviz.accounting.guarantee import TEXTS as CARD_TEXTS
 from dpviz.accounting.methods import READINGS, Moments
 from dpviz.charts import look
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
-from dpviz.charts.marks import Line
+from dpviz.charts.marks import Line, extremes
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.questions.guarantee.run import guarantee_of_run
+from dpviz.questions.guarantee.words import SOURCES
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
-from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
-from dpviz.runs.guarantee import guarantee_of_run
+from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet, too_long
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
-from dpviz.training.events import NOT_COVERED, heading, titled
+from dpviz.training.covered import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui.runs.charts import LINES
 from dpviz.ui.runs.fields import CHART_TABLE
@@ -97,15 +96,6 @@ def _readings(view: RunView) -> dict[str, Any]:
 _MOST_POINTS = 800
 
 
-def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
-    """Some `_MOST_POINTS`: the first, the last, lowest and highest of each stretch, so that no peak is lost."""
-    if x.size <= _MOST_POINTS:
-        return x, y
-    parts = np.array_split(np.arange(x.size), _MOST_POINTS // 2)
-    keep = {0, x.size - 1, *(part[of(y[part])] for part in parts for of in (np.argmin, np.argmax))}
-    return x[sorted(keep)], y[sorted(keep)]
-
-
 def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     """Title, words and figure of each chart that there are numbers for."""
     readings = {("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name[:8] == "epsilon."}
@@ -114,8 +104,9 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
         series, mark = view.series(readings if key == "epsilon" else LINES[key])
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
         lines = [
-            Line(name, name, *_thinned(x, y), look.NEUTRAL, color=color)
+            Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color)
             for color, (name, (x, y)) in zip(cycle(PALETTE), finite.items(), strict=False)
+            for keep in [extremes(y, _MOST_POINTS)]
         ]
         if lines:
             span = 0.0, max(1.0, *(float(x[-1]) for x, _ in finite.values()))
@@ -169,7 +160,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         readings=_readings(view),
         facts=facts | {name: _moment(getattr(record, name)) for name in ("created", "started", "ended")},
         excluded=LEFT_OUT,
-        sources=CARD_TEXTS["sources"],
+        sources=SOURCES,
         packed=packed,
         script=_SCRIPT,
         allowed=base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode(),
@@ -177,13 +168,14 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
 
 
 def bundle(store: Store, run: str) -> bytes:
-    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html, all measurements
-    in it and marked."""
-    view = view_of(store.run(run), store.events(run))
+    """A zip file with run.json (which can be imported, so not of a run that is too long for it), steps.csv,
+    steps.parquet and report.html, all measurements in it and marked."""
+    view = view_of(store.run(run), store.digest(run))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("run.json", export_json(store, run))
-        archive.writestr("steps.csv", steps_csv(view))
-        archive.writestr("steps.parquet", steps_parquet(view))
+        if not too_long(store, run):
+            archive.writestr("run.json", export_json(store, run))
+        archive.writestr("steps.csv", steps_csv(store, run))
+        archive.writestr("steps.parquet", steps_parquet(store, run))
         archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))
     return out.getvalue()

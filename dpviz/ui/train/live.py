@@ -1,4 +1,4 @@
-"""A run as it is drawn at one moment, made once for everybody who watches it.
+"""The drawing of a run at one moment, made once for everybody who watches it.
 
 The tight interval of its ε is computed beside the page every few seconds, for all of them too.
 """
@@ -6,31 +6,36 @@ The tight interval of its ε is computed beside the page every few seconds, for 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz._remember import MEMORY
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import training
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
-from dpviz.questions.answer import Note
+from dpviz.questions.computed import finished
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
+from dpviz.questions.words import Note
 from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.engine import Engine
+from dpviz.runs.store.records import OPEN
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import units_of
+from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 from dpviz.ui import answers
-from dpviz.ui.pieces import Drawing
+from dpviz.ui.plots import Drawing
 from dpviz.ui.runs.charts import draw
-from dpviz.ui.train.words import EMPTY, Look, figures, headline, notes, setting_line
+from dpviz.ui.train.look import EMPTY, Look
+from dpviz.ui.train.words import figures, headline, notes, setting_line
 
 HEIGHTS: dict[int, tuple[int, ...]] = {0: (), 1: (430,), 2: (262, 218)}  # of so many charts
 
@@ -61,10 +66,9 @@ def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
         StoreError: if the store cannot be read.
     """
     look = take(engine, run)
-    problem = engine.problem if not look.record.over else ""
-    coming = engine.starting if look.record.state == "queued" else ""
-    key = ("screen", _version(look), charts, problem, coming)
-    return MEMORY.recall(key, lambda: _made(look, charts, problem, coming))
+    waits = "" if look.record.over else engine.waits(look.record)
+    key = ("screen", _version(look), charts, waits)
+    return MEMORY.recall(key, lambda: _made(look, charts, waits))
 
 
 def take(engine: Engine, run: str) -> Look:
@@ -77,9 +81,10 @@ def take(engine: Engine, run: str) -> Look:
         interval = tight_so_far(view, settings.delta, settings.count_noise, spent_before(settings))
     ahead = 0
     if view.record.state == "queued":
-        before = engine.runs(states=("queued", "running", "paused", "restarted"))
+        before = engine.states(OPEN)  # oldest first
         # It may have started since the view was read: it never goes before itself.
-        ahead = sum(other.id != run and (other.active or other.number < view.record.number) for other in before)
+        older = list(before)[: list(before).index(run)] if run in before else list(before)
+        ahead = sum(other != run and (state != "queued" or other in older) for other, state in before.items())
     return Look(view, settings, planned, interval, claim_of_view(view, engine.store), ahead)
 
 
@@ -94,13 +99,17 @@ def _version(look: Look) -> tuple[Hashable, ...]:
     view, record = look.view, look.record
     return (
         (record.id, record.attempt, record.state, record.desired, record.reason, record.steps),
-        (view.steps.get("step", EMPTY).size, view.evaluations.get("step", EMPTY).size, len(view.notes), view.coming),
+        (_last_step(view.steps), _last_step(view.evaluations), view.notes[-1:], view.coming),
         (bool(view.started), bool(view.final), view.noise.get("signal"), look.ahead),
         (0 if look.tight is None else look.tight.x.size, tight_waiting(view)),
     )
 
 
-def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Screen:
+def _last_step(table: Mapping[str, Array]) -> tuple[float, ...]:
+    return tuple(table.get("step", EMPTY)[-1:].tolist())
+
+
+def _made(look: Look, charts: tuple[str, ...], waits: str) -> Screen:
     empty = look.record.over and not look.view.started  # of a run that ended before it began there is nothing to draw
     if empty:
         charts = ()
@@ -114,10 +123,10 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
         state=(look.record.state, look.record.desired),
         moving=look.view.steps.get("step", EMPTY).size > 0,
         final=look.record.over and not tight_waiting(look.view),
-        headline=headline(look),
+        headline=headline(look, waits),
         drawings=tuple(drawings),
         strip="" if empty else strip(figures(look)),
-        notes=(*notes(look, problem), *([Note(coming)] if coming else [])),
+        notes=tuple(notes(look)),
         quiet=setting_line(look),
     )
 
@@ -150,7 +159,9 @@ _lock = threading.Lock()
 def tight_so_far(view: RunView, delta: float, count_noise: float, before: tuple[Event, ...] = ()) -> TightBand | None:
     """The interval at the steps that were looked at so far, with what was spent `before`; asks for the next look."""
     steps = view.steps.get("step", np.empty(0))
-    if not steps.size or "noise_multiplier" not in view.steps or np.isnan(view.steps["noise_multiplier"]).any():
+    if not steps.size or any(isinstance(one[0], str) for one in view.spent):
+        return None
+    if sum(count for *_, count in view.spent) != steps[-1]:  # a step is missing, or nothing was charged
         return None
     with _lock:
         watched = _watched.setdefault((view.record.id, view.record.attempt), _Watched())
@@ -181,7 +192,7 @@ def _collect(watched: _Watched) -> None:
     if watched.waiting is None:
         return
     try:
-        done: tuple[Points, float] | None = answers.finished(watched.waiting)
+        done: tuple[Points, float] | None = finished(watched.waiting)
     except ValueError:
         done = ({}, 0.0)  # no interval here: the other accountants stand
     if done is not None:
@@ -206,10 +217,9 @@ def look(
     """The interval at each mark, and the seconds that it took."""
     began = time.monotonic()
     points: Points = {}
-    sigma, rate = view.steps["noise_multiplier"], view.steps["sample_rate"]
-    equal = (sigma == sigma[0]).all() and (rate == rate[0]).all()
-    if equal and not before and not view.counts.get("step", np.empty(0)).size:
-        result = tight_epsilon(SampledGaussian(float(sigma[0]), float(rate[0])), np.array(marks, float), delta)
+    if len(view.spent) == 1 and not before and not view.counts.get("step", np.empty(0)).size:
+        mechanism, _ = read(view.spent[0])
+        result = tight_epsilon(mechanism, np.array(marks, float), delta)
         points = {m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)}
     else:
         for mark in marks:
@@ -222,11 +232,12 @@ def look(
 
 def charged(mark: int, view: RunView, count_noise: float) -> tuple[Event, ...]:
     """Everything charged up to step `mark`: the steps, and private counts taken by then."""
-    done = view.steps["step"] <= mark
-    charges = np.stack([view.steps["noise_multiplier"][done], view.steps["sample_rate"][done]])
-    pairs, times = np.unique(charges, axis=1, return_counts=True)
-    runs: list[Event] = [
-        (SampledGaussian(float(s), float(q)), int(n)) for s, q, n in zip(pairs[0], pairs[1], times, strict=True)
-    ]
+    runs: list[Event] = []
+    left = mark
+    for mechanism, count in map(read, view.spent):
+        runs.append((mechanism, min(count, left)))
+        left -= runs[-1][1]
+        if not left:
+            break
     counts = int(np.count_nonzero(view.counts.get("step", np.empty(0)) <= mark))
     return merge_events([*runs, (SampledGaussian(count_noise, 1.0), counts)] if counts else runs)

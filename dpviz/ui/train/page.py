@@ -61,7 +61,7 @@ def _warming(engine: Engine) -> None:
 def _recent(engine: Engine) -> None:
     """The latest runs."""
     try:
-        recent = engine.runs()[:RECENT]
+        recent = engine.runs(most=RECENT)
     except StoreError:
         return
     if recent:

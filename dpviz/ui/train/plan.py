@@ -1,4 +1,4 @@
-"""What the Train page adds to its question: what is on this machine, and the button that starts the run."""
+"""The Train page's own part of its question: the data and runs of this machine, and the button that starts a run."""
 
 from functools import partial
 from typing import cast
@@ -7,8 +7,8 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
-from dpviz.questions.train import TRAIN, Planned
 from dpviz.questions.train.facts import graphics_card, missing, not_usable, unsuited
+from dpviz.questions.train.question import TRAIN, Planned
 from dpviz.questions.train.settings import acting, usual
 from dpviz.questions.train.start import offered
 from dpviz.runs.engine import Engine

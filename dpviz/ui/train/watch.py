@@ -1,29 +1,31 @@
-"""A run under way or over: what moves is one small fragment, what holds it stands beside."""
+"""A run under way or over, on the page: the parts that change are one small fragment, the rest stands beside it."""
 
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.accounting.guarantee import Guarantee
+from dpviz.charts.marks import thinned
+from dpviz.questions.guarantee.card import Guarantee
+from dpviz.questions.guarantee.run import guarantee_of_run, others_on_the_same_data
 from dpviz.questions.train import PAGE, script
 from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view, settings_of, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet
-from dpviz.runs.guarantee import guarantee_of_run, others_on_the_same_data
+from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet, too_long
 from dpviz.runs.store.records import RunRecord, StoreError
 from dpviz.training.accounts.claims import assumptions
 from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
-from dpviz.training.events import NOT_COVERED, heading
+from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
-from dpviz.ui import controls, details, page, pieces, state
+from dpviz.ui import controls, details, page, plots, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.runs.fields import CHART, RUN, SECOND, STATE_WORDS, TRAIN, WATCHED
 from dpviz.ui.runs.report import bundle, html_report
@@ -116,7 +118,7 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
             st.rerun()  # the controls beside it are others now, and so is the pace
         page.headline(now.headline)
         for place, drawing in enumerate(now.drawings):
-            pieces.plot(drawing, key=f"train-{place}")
+            plots.plot(drawing, key=f"train-{place}")
         if now.strip:
             st.html(now.strip)
         for note in now.notes:
@@ -229,9 +231,7 @@ def _table(engine: Engine, record: RunRecord) -> None:
         st.caption("No step was recorded yet.")
         return
     table = pd.DataFrame(dict(steps)).drop(columns=["time"], errors="ignore")
-    every = max(1, len(table) // 100)
-    table = table[(table["step"] % every == 0) | (table["step"] == table["step"].iloc[-1])]
-    table = table.rename(columns=partial(heading, "step"))
+    table = table.iloc[thinned(len(table), 100)].rename(columns=partial(heading, "step"))
     st.dataframe(table, width="stretch", hide_index=True)
     st.caption(f"As of step {record.steps}; all steps are in the files.")
 
@@ -250,9 +250,10 @@ def _settings(engine: Engine, record: RunRecord) -> None:
 def _assumptions(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     st.markdown(
-        "A run claims one ε and states what it covers; the curves are readings. **Moments, Rényi and numerical (PLD)** "
-        "read the run as if its end had been planned. The **mixture odometer** holds whenever the run ends, also if "
-        "results chose noise and batches; the **filter** keeps its budget. **Bayesian DP** only covers data like these."
+        "The ε in the headline is what you may state. The curves show other accountants' values for the same steps. "
+        "**Moments, Rényi and numerical (PLD)** treat the run as if its end had been planned. The **mixture odometer** "
+        "holds whenever the run ends, also if results chose noise and batches; the **filter** keeps its budget. "
+        "**Bayesian DP** only covers data like these."
     )
     claim = claim_of_view(view, engine.store)
     coverage = claim.coverage if claim.holds else in_words(claim)
@@ -303,14 +304,18 @@ def files(engine: Engine, record: RunRecord) -> None:
         view, others = engine.look(record.id), others_on_the_same_data(record, engine.runs())
         return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
 
+    long = too_long(engine.store, record.id)
     with st.container(horizontal=True):
         for label, kind, make in (
-            ("CSV", "csv", lambda: steps_csv(engine.look(record.id)).encode()),
-            ("Parquet", "parquet", lambda: steps_parquet(engine.look(record.id))),
+            ("CSV", "csv", lambda: steps_csv(engine.store, record.id)),
+            ("Parquet", "parquet", lambda: steps_parquet(engine.store, record.id)),
             ("JSON", "json", lambda: export_json(engine.store, record.id)),
             ("Report", "html", report),
             ("Guarantee card", "md", lambda: card().markdown().encode()),
             ("Guarantee card (JSON)", "card.json", lambda: card().json().encode()),
             ("Everything", "zip", lambda: bundle(engine.store, record.id)),
         ):
-            page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}")
+            more: dict[str, Any] = (
+                {"disabled": True, "help": f"No file of this run: {long}"} if long and kind == "json" else {}
+            )
+            page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}", **more)

@@ -1,214 +1,292 @@
-"""A run in words: the headline, the four figures, what must be said beside it. The sentences are in `words.toml`."""
+"""A run in words: the headline, the four figures, what must be said beside the charts, and its settings in a line."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from html import escape
 
-import numpy as np
-
-from dpviz._arrays import Array
-from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
-from dpviz.accounting.claims import SHORT, Claim
+from dpviz.accounting.claims import DEMONSTRATION, SHORT, Claim
 from dpviz.fields import numbers
-from dpviz.questions import words
-from dpviz.questions.answer import Metric, Note
-from dpviz.questions.tight_band import TightBand
-from dpviz.questions.train.plan import PlannedCost
-from dpviz.runs.claims import last_reading, why_unknown
+from dpviz.questions.words import Metric, Note
+from dpviz.runs.claims import why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
-from dpviz.runs.store.records import RunRecord
-from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import neighbours
-from dpviz.training.accounts.origins import beside, conditions_of_start
-from dpviz.training.data.own.place import data_of, is_own
+from dpviz.training.accounts.origins import beside
+from dpviz.training.covered import NOT_COVERED
+from dpviz.training.data.own.place import data_of
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.samplers import SAMPLERS
 from dpviz.training.settings import RunSettings
-from dpviz.training.summary import below_majority
 from dpviz.ui.runs.fields import STATE_WORDS
+from dpviz.ui.train.look import Look
 
-EMPTY: Array = np.empty(0)
-LONG = 200  # characters of a reason that is no part of a sentence any more
-_ROOM = str(Path(__file__).parent)
+WORD_JOINER = "\u2060"  # an interval in one piece: a second line would push all below it down
+MOST_TESTS = 4  # that are listed
+
+# --- the headline -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
-    """A run at one moment, with all that is said of it.
+def headline(look: Look, waits: str = "") -> str:
+    """What the run has come to, as HTML, with what it `waits` for."""
+    return " ".join(_headline(look, waits))
 
-    Attributes:
-        view: what was recorded.
-        settings: of the run; None where it is not one of ours.
-        plan: what its plan costs.
-        tight: the tight interval so far, a reading as if its end were planned.
-        claim: the ε that may be said if it ends here, or of a run that has ended.
-        ahead: how many runs go before it while it waits.
+
+def _headline(look: Look, waits: str) -> Iterator[str]:
+    if look.begun and look.claim.demonstration:
+        yield f"<b>{DEMONSTRATION}.</b>"
+    yield _progress(look, waits)
+    if waits and look.phase != "queued":
+        yield escape(waits)
+    if not look.begun:
+        return
+    if not math.isnan(look.accuracy):
+        yield _accuracy(look)
+    if look.plain:
+        yield "This training is not private: nothing bounds what an attacker can learn."
+    elif look.released and look.shown.holds:
+        yield _bound(look)
+    elif look.released:
+        yield f"No ε can be claimed: {escape(look.shown.reason)}."
+
+
+def _progress(look: Look, waits: str) -> str:
+    """What it waits for, how far it is, or how it ended."""
+    record, step = look.record, f"{numbers.steps(look.record.steps)} of {numbers.steps(look.total)}"
+    match look.phase:
+        case "queued":
+            return f"<b>Waiting</b>: {escape(waits.rstrip('.') or _before_it(look))}."
+        case "starting":
+            coming = look.view.coming or "loading the data and trying the untrained network."
+            return f"<b>Starting</b>: {escape(coming)}"
+        case "running":
+            act = {"go": "Step", "pause": "<b>Pausing</b> at step"}.get(record.desired, "<b>Stopping</b> at step")
+            return f"{act} <b>{step}</b>."
+        case "paused":
+            return f"<b>Paused</b> after step <b>{step}</b>."
+        case "restarted":
+            again = f" Step <b>{step}</b>." if look.view.started and record.restarts else ""
+            return f"<b>Restarted</b>: {escape(look.reason or 'its worker ended')}.{again}"
+        case _:
+            return _end(look)
+
+
+def _before_it(look: Look) -> str:
+    """How many runs go before one that waits."""
+    runs = f"{look.ahead or 'no'} other run{'s' * (look.ahead != 1)} ahead of it"
+    return f"{runs} ({look.reason})" if look.reason else runs
+
+
+def _end(look: Look) -> str:
+    steps = look.record.steps
+    text = f"<b>{STATE_WORDS[look.record.state]}</b> "
+    text += f"after {numbers.steps(steps)} step{'s' * (steps != 1)}" if steps else "before its first step"
+    if not math.isnan(look.took):
+        text += f" in {duration(look.took)}"
+    if look.why:
+        text += f": {escape(look.why)}"
+    return text if look.why.endswith((".", "!", "?")) else f"{text}."
+
+
+def _accuracy(look: Look) -> str:
+    text = f"Accuracy <b>{numbers.tenths(look.accuracy)}</b> on {look.tested_on}"
+    if look.posterior:
+        text += ", posterior mean"
+    if not look.record.over or look.tested < look.record.steps:
+        text += f", at step {numbers.steps(look.tested)}"
+    return f"{text}."
+
+
+def _bound(look: Look) -> str:
+    """What an attacker can reach, by its claim."""
+    shown, settings, demonstration = look.shown, look.settings, look.claim.demonstration
+    secret = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret
+    guess_holds, epsilon_holds = _until_when(shown, over=look.record.over)
+    others = escape(beside(settings)) if settings is not None else ""
+    return (
+        f"{'With secret noise, an' if demonstration else 'An'} attacker who guesses {secret} "
+        f"{'would be' if demonstration else 'is'} right at most <b>{numbers.chance_up(shown.guess)}</b> of the "
+        f"time{guess_holds} (<b>ε ≤ {numbers.up(shown.epsilon)}</b>{epsilon_holds} at "
+        f"δ = {numbers.delta(shown.delta)}, {shown.name}{others})."
+    )
+
+
+def _until_when(shown: Claim, *, over: bool) -> tuple[str, str]:
+    """How long the bound on guesses and the ε of a claim hold, to follow each; nothing of a run that is over.
+
+    Of a fixed plan an attacker learns no more than all of it would show, so its bound on guesses holds from the first
+    step on; an odometer's ε is less, and speaks of the steps so far.
     """
-
-    view: RunView
-    settings: RunSettings | None
-    plan: PlannedCost | None
-    tight: TightBand | None
-    claim: Claim
-    ahead: int = 0
-
-    @property
-    def record(self) -> RunRecord:
-        return self.view.record
-
-    @property
-    def total(self) -> int:
-        """The step after which the run ends whatever happens; what it has done where that is not known."""
-        return self.settings.last_step if self.settings is not None else max(self.record.steps, 1)
-
-    @property
-    def as_planned(self) -> bool:
-        """Whether the run keeps, or kept to its end, to mechanisms that were fixed ahead."""
-        settings = self.settings
-        if settings is None or settings.adaptive or settings.past_plan != "stop":
-            return False
-        return not self.record.over or self.view.final.get("reason") == "plan"
-
-    @property
-    def interval(self) -> TightBand | None:
-        """The tight interval: of the plan while it is followed, else of what was done had that been planned."""
-        return self.plan.tight if self.plan is not None and self.as_planned else self.tight
-
-    def last(self, name: str) -> float:
-        """The last value of an evaluation's quantity; NaN where there is none."""
-        values = self.view.evaluations.get(name, EMPTY)
-        return float(values[-1]) if values.size else math.nan
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        """What the sentences are made of."""
-        own = ("record", "view", "ahead", "total", "settings", "claim", "plan", "interval")
-        given = {name: getattr(self, name) for name in own}
-        return given | _of_record(self) | _of_claim(self) | _of_steps(self) | _of_settings(self)
+    if over or not shown.holds:
+        return "", ""
+    if shown.guess < shown.pair:
+        return ", wherever the run ends", " so far" * (shown.covers == "any_end")
+    if shown.covers == "any_end":
+        return " so far", ""
+    return ", wherever the run ends", ""
 
 
-def _of_record(look: Look) -> dict[str, Any]:
-    record, view = look.record, look.view
-    phase: str = "over" if record.over else record.state
-    if phase in ("running", "paused") and not view.started:
-        phase = "starting"
-    reason = record.reason if len(record.reason) <= LONG else ""  # then it is said below
-    why = reason if record.state in ("failed", "lost") else ""
-    if record.state in ("done", "stopped") and view.final.get("reason") not in (None, "plan", "stopped"):
-        why = str(view.final.get("text", ""))[:LONG]
-    seconds = view.final.get("seconds")
-    return {
-        "phase": phase,
-        "state": STATE_WORDS[record.state],
-        "begun": record.state != "queued" and bool(view.started or view.final),
-        "reason": reason,
-        "why": why,
-        "took": duration(float(seconds)) if isinstance(seconds, (int, float)) else "",
-        "long_reason": record.reason if record.over and not reason else "",
-        "disputes": dispute_words(view.disputes) if view.disputes else "",
-        "imported": IMPORTED,
-        "unknown": why_unknown(record),
-        "planned_end": view.final.get("reason") == "plan",
-    }
-
-
-def _of_claim(look: Look) -> dict[str, Any]:
-    settings, claim, shown = look.settings, look.claim, look.claim.shown
-    private = settings is not None and settings.private
-    reading = last_reading(look.view, BAYESIAN)
-    bayesian = settings is not None and settings.bayesian and math.isfinite(reading)
-    return {
-        "secret": SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret,
-        "private": private,
-        "plain": settings is not None and not private,
-        "released": private and look.record.steps > 0,
-        "shown": shown,
-        "covers": SHORT[claim.covers],
-        "in_words": in_words(claim),
-        "beside": beside(settings) if settings is not None and private else "",
-        "conditions": conditions_of_start(settings) if settings is not None and private else (),
-        "planned": look.plan is not None and look.as_planned,
-        "reading": reading,
-        "bayesian": bayesian,
-        # Norms bound what adding or removing one example changes.
-        "bounded": settings is not None
-        and bayesian
-        and settings.bayesian_distances == "norms"
-        and shown.holds
-        and shown.delta <= settings.bayesian_delta
-        and shown.epsilon < reading,
-    }
-
-
-def _of_steps(look: Look) -> dict[str, Any]:
-    view, record = look.view, look.record
-    posterior, test = look.last("posterior_accuracy"), look.last("test_accuracy")
-    accuracy = test if math.isnan(posterior) else posterior
-    tested, majority = look.last("step"), view.started.get("majority")
-    recent = view.steps.get("seconds", EMPTY)[-20:]
-    seconds = float(np.nanmean(recent)) if recent.size else math.nan
-    left = seconds * (look.total - record.steps)
-    watched = bool(view.noise) and view.noise.get("step") == record.steps
-    drawn, clipped = (view.steps.get(name, EMPTY)[-1:] for name in ("batch_size", "clipped"))
-    return {
-        "accuracy": accuracy,
-        "posterior": not math.isnan(posterior),
-        "test": test,
-        "train": look.last("train_accuracy"),
-        "tested": tested,
-        "tests": view.evaluations.get("step", EMPTY).tolist(),
-        "majority": majority,
-        "warning": below_majority(accuracy, majority) if tested > 0 else "",
-        "seconds": seconds,
-        "left": "" if record.over or not left > 0 else duration(left),
-        "drawn": float(drawn[0]) if watched and drawn.size else None,
-        "clipped": float(clipped[0]) if clipped.size else math.nan,
-        "signal": float(view.noise.get("signal", math.nan)),
-        "noise": float(view.noise.get("noise", math.nan)),
-    }
-
-
-def _of_settings(look: Look) -> dict[str, Any]:
-    settings, started = look.settings, look.view.started
-    if settings is None:
-        return {"example": "test examples", "own_data": False}
-    data = data_of(settings.data)
-    count = data.parameters.get(settings.model) if settings.trained == RunSettings.trained else None
-    return {
-        "example": data.example,
-        "sampler": SAMPLERS[settings.sampler].label,
-        "neighbours": neighbours(settings),
-        "own_data": is_own(settings.data),
-        "data": data.title,
-        "method": METHODS[settings.method].label,
-        "model": RECORDED[settings.model].title,
-        "parameters": count or started.get("parameters"),
-        "threads": started.get("threads", 1),
-    }
-
-
-def headline(look: Look) -> str:
-    """What the run has come to, as HTML."""
-    return " ".join(row["text"] for row in words.rows(_ROOM, "headline", look.facts))
+# --- the four figures -------------------------------------------------------------------------------------------------
 
 
 def figures(look: Look) -> list[Metric]:
     """The four figures below the charts."""
-    return [Metric(**row) for row in words.rows(_ROOM, "figures", look.facts)]
+    return [_claim(look), _interval(look), _test(look), _time(look)]
 
 
-def notes(look: Look, problem: str) -> list[Note]:
-    """What must be said beside the charts, the most pressing first; `problem` is the engine's."""
-    problems = [text for text in (look.facts["long_reason"], problem, look.facts["disputes"]) if text]
-    return [Note(**row) for row in words.rows(_ROOM, "notes", look.facts | {"problems": problems})]
+def _claim(look: Look) -> Metric:
+    if look.plain:
+        return Metric("Privacy loss", "∞", "not private")
+    if not look.record.steps:
+        return Metric("Claim", "–", "nothing has been released yet")
+    claim = look.claim
+    if not claim.holds:
+        return Metric("Claim", "none", in_words(claim) if look.shown.holds else "see below")
+    note = f"{claim.name}, {SHORT[claim.covers]}{', for one person' * (claim.unit == 'person')}"
+    if not math.isinf(look.reading):
+        note += f"; Bayesian ε_μ ≤ {numbers.up(look.reading)}, {NOT_COVERED}"
+    return Metric("Claim", f"ε ≤ {numbers.up(claim.epsilon)}", note)
+
+
+def _interval(look: Look) -> Metric:
+    name, interval, plan = "Numerical (PLD) interval of ε", look.interval, look.plan
+    if interval is None:
+        return Metric(name, "–")
+    end, note = interval.x[-1], "if this end had been planned"
+    if look.began_again:
+        note = "of all attempts, as the claim"
+    elif plan is not None and look.planned:
+        note = f"for the whole plan{', without private counts' * bool(plan.claim.shown.counts)}"
+    elif end != look.record.steps:
+        note = f"if the end had been planned at step {numbers.steps(int(end))}"
+    return Metric(name, interval.last.replace(" – ", f"{WORD_JOINER}–{WORD_JOINER}"), note)
+
+
+def _test(look: Look) -> Metric:
+    if math.isnan(look.test):
+        return Metric("Test accuracy", "–", "not measured yet")
+    parts = [f"at step {numbers.steps(look.tested)}"]
+    if not math.isnan(look.train):
+        parts.append(f"train {numbers.tenths(look.train)}, {NOT_COVERED}")
+    if look.majority is not None:
+        parts.append(f"most frequent class: {numbers.tenths(look.majority)}")
+    return Metric("Test accuracy", numbers.tenths(look.test), "; ".join(parts))
+
+
+def _time(look: Look) -> Metric:
+    if math.isnan(look.seconds):
+        return Metric("Time per step", "–")
+    value = f"{1000 * look.seconds:.0f} ms" if look.seconds < 1 else f"{look.seconds:.2f} s"
+    done = f"{numbers.steps(look.record.steps)} steps" if math.isnan(look.left) else f"about {duration(look.left)} left"
+    return Metric("Time per step", value, f"{done}; {NOT_COVERED}")
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def notes(look: Look) -> list[Note]:
+    """What must be said beside the charts, the most pressing first. What a run waits for stands in its headline."""
+    disputes = dispute_words(look.view.disputes) if look.view.disputes else ""
+    problems = (look.long_reason, disputes)
+    return [*(Note(text, "problem") for text in problems if text), *_cautions(look), *_of_the_claim(look)]
+
+
+def _cautions(look: Look) -> Iterator[Note]:
+    record = look.record
+    if record.imported:
+        yield Note(f"{IMPORTED} {look.view.checksums}".strip(), "caution")
+        if look.own_data:
+            yield Note(
+                "This app does not know the data of this run. It takes the number of examples, on which ε depends, "
+                "from the file.",
+                "caution",
+            )
+    if look.settings is None:
+        unknown = why_unknown(record).rstrip(".")
+        why = f" ({unknown})" if unknown else ""
+        yield Note(f"This run's settings are from another version{why}: only the readable part is shown.", "caution")
+    if record.restarts and record.state != "restarted":
+        text = f"Its worker ended, so the run started again at step 1. Attempt {record.attempt} is shown."
+        yield Note(text, "caution")
+    for condition in look.conditions:
+        yield Note(f"The claim holds on condition that {condition}.", "caution")
+    if look.batch is not None:
+        yield Note(_last_step(look, look.batch))
+    for step, text in look.view.notes[-2:]:
+        yield Note(f"Step {numbers.steps(step)}: {text}", "caution")
+    if look.warning:
+        yield Note(look.warning, "caution")
+
+
+def _last_step(look: Look, batch: float) -> str:
+    """The last batch, its clipped sum and the noise."""
+    rows = "persons" if look.settings is not None and look.settings.by_person else "examples"
+    text = f"Step {numbers.steps(look.record.steps)} drew {batch:.0f} {rows}"
+    if not math.isnan(look.clipped):
+        text += f"; {numbers.tenths(look.clipped)} of their gradients were clipped to C"
+    text += (
+        f". The clipped sum has norm {numbers.plain(look.signal)}; the added noise has norm {numbers.plain(look.noise)}"
+    )
+    if look.signal > 0:
+        text += f", {numbers.plain(look.noise / look.signal, digits=2)} times as much"
+    return f"{text}. These numbers are {NOT_COVERED}."
+
+
+def _of_the_claim(look: Look) -> Iterator[Note]:
+    claim, shown = look.claim, look.shown
+    if look.released and look.record.over and not claim.holds:
+        yield Note(f"No ε is claimed: {in_words(claim)}.")
+    elif look.released and look.record.over and not (claim.covers == "plan" and look.planned_end):
+        yield Note(
+            f"The claim ε ≤ {numbers.up(claim.epsilon)} ({claim.name}): {claim.coverage}. The curves show the run as "
+            "if its end had been planned."
+        )
+    if look.view.bayesian_text:
+        also = f" The bound ε ≤ {numbers.up(shown.epsilon)} of DP ({shown.name}) also bounds Bayesian DP."
+        yield Note(f"{look.view.bayesian_text}{also * look.bounded}")
+    elif look.bayesian and look.settings is not None:
+        delta = numbers.delta(look.settings.bayesian_delta)
+        yield Note(f"Bayesian DP gives ε_μ ≤ {numbers.up(look.reading)} at δ_μ = {delta}, {NOT_COVERED}.")
+
+
+# --- its settings -----------------------------------------------------------------------------------------------------
 
 
 def setting_line(look: Look) -> str:
-    """Data, model, device, noise source, assumption, and when the model was tested, in one quiet line."""
-    return " · ".join(row["text"] for row in words.rows(_ROOM, "setting", look.facts))
+    """Data, model, device, noise source, assumption, and when the model was tested, in one quiet line.
+
+    What the numbers speak of; the time that a test takes may decide after which steps it is made.
+    """
+    parts = [] if look.settings is None else [*_trained(look, look.settings)]
+    return " · ".join([*parts, *([_tested(look.tests)] if look.tests else [])])
+
+
+def _trained(look: Look, settings: RunSettings) -> Iterator[str]:
+    yield METHODS[settings.method].label
+    if settings.views > 1:
+        yield f"{settings.views} views of an image"
+    model = RECORDED[settings.model].title
+    if look.parameters:
+        model += f", {numbers.steps(look.parameters)} parameters{' of the last layer' * (settings.trained != 'all')}"
+    yield f"{model} on {data_of(settings.data).title}"
+    if started := look.view.started:
+        threads = started.get("threads", 1)
+        yield f"{started.get('device', '?')}, {threads} thread{'s' * (threads != 1)}"
+        yield f"noise: {started.get('noise_source', '?')}"
+    if settings.private:
+        yield (
+            f"C = {numbers.plain(settings.max_grad_norm)}, δ = {numbers.delta(settings.delta)}, "
+            f"{SAMPLERS[settings.sampler].label} batches, {neighbours(settings)}"
+        )
+
+
+def _tested(steps: list[float]) -> str:
+    """After which steps."""
+    often = f"{len(steps)} times, the last ones " if len(steps) > MOST_TESTS else ""
+    listed = ", ".join(map(numbers.steps, steps[-MOST_TESTS:]))
+    return f"tested {often}after step{'s' * (len(steps) > 1)} {listed}"
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def duration(seconds: float) -> str:
@@ -224,5 +302,5 @@ def in_words(claim: Claim) -> str:
     if not shown.holds:
         return shown.reason
     whose = ", for one person" * (shown.unit == "person")
-    bound = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]}{whose})"
+    bound = f"ε ≤ {numbers.up(shown.epsilon)} ({shown.name}, {SHORT[shown.covers]}{whose})"
     return f"its noise can be replayed; with secret noise {bound}" if claim.demonstration else bound

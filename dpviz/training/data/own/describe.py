@@ -1,4 +1,4 @@
-"""What NAME.toml says of a data set: sizes, classes, shape and scaling, all declared public by its owner.
+"""The description of a user's own data set, NAME.toml: sizes, classes, shape and scaling, all declared public.
 
 Scaling is never computed from the data: a mean, a range or a list of the categories that occur is a statistic of
 private data, which ε of the training does not cover. What the description leaves out is refused, not guessed.

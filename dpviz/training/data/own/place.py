@@ -1,4 +1,4 @@
-"""Which data sets can be named here: those that dpviz knows, and `own:NAME`, what NAME.toml in DPVIZ_DATA describes."""
+"""The data sets that can be chosen here: those that dpviz knows, and `own:NAME`, from NAME.toml in DPVIZ_DATA."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""An own data set as arrays, and the mark by which its owner recognises it.
+"""A user's own data set as arrays, and the mark by which its owner recognises it.
 
 Sizes are held against the description before anything is allocated or unpacked, pickles are refused, and no message
 tells a value that stands in a file: that may be private.

@@ -1,0 +1,113 @@
+"""Controls, settings and the axis of step sizes, shared by the questions about a sampler."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpviz._arrays import Array
+from dpviz.accounting.methods import Moments, Renyi, Tight
+from dpviz.charts import Axis, LinePlot, Span
+from dpviz.fields import AnyField, numbers
+from dpviz.questions import (
+    Answer,
+    FieldControl,
+    Item,
+    Layout,
+    Question,
+    Reader,
+    Slow,
+    Words,
+    annotated,
+    cards,
+    experts,
+    published,
+    slow_facts,
+    units,
+)
+from dpviz.questions.langevin import chain
+from dpviz.questions.langevin.chain import Chain
+from dpviz.questions.langevin.facts import TIGHT, ChainFacts
+
+F = TypeVar("F", bound=ChainFacts)
+
+
+def controls(
+    *steps: AnyField, options: Callable[[Reader], Sequence[AnyField]] = lambda _: ()
+) -> Callable[[Reader], Layout]:
+    """The controls of `Chain`, and one question's own: beside the steps, or among the options, for experts."""
+
+    def groups(get: Reader) -> Layout:
+        size = get(chain.SIZE)
+        noise = chain.NOISE if get(chain.SAMPLER) == "sgld" else chain.FRICTION
+        wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
+        batch: tuple[Item, ...] = (chain.BATCH,)
+        if get(chain.BATCH) > size:
+            usual = round(math.sqrt(size))
+            beyond = f"A batch cannot exceed N = {size:.0f}."
+            choices = {f"√N = {usual}": chain.BATCH.write(usual)}
+            wrong = (FieldControl((chain.BATCH,), warning=beyond, choices=choices),)
+            batch = ()
+        return {
+            "Steps": (*wrong, chain.FIRST, chain.DECAY, chain.STEPS, chain.CLAIM, *steps),
+            "Data": (chain.SIZE, *batch, chain.CLIP, units.suggested(chain.SIZE, get)),
+            "Options": (chain.SAMPLER, noise, *experts(chain.REPLACE, chain.CONVERSION, *options(get))),
+        }
+
+    return groups
+
+
+def langevin_question(
+    option: str,
+    title: str,
+    answer: Callable[..., Answer[F]],
+    words: Words[F],
+    *presets: str,
+    asks: str,
+    layout: Callable[[Reader], Layout] | None = None,
+    slow: Sequence[Slow[F]] = (TIGHT,),
+) -> Question[F]:
+    """A question about a sampler's steps; `answer` takes their `Chain`, and settings of its own by keyword."""
+    settings = annotated(Chain)
+
+    def of_chain(**given: Any) -> Answer[F]:
+        steps = Chain(**{name: given.pop(name) for name in settings})
+        return answer(steps, **given)
+
+    return Question(
+        f"langevin_{option}",
+        title,
+        of_chain,
+        words,
+        asks=asks,
+        settings=settings | annotated(answer),
+        presets=published(*presets),
+        slow=tuple(slow),
+        layout=layout or controls(),
+        # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
+        more={"Accountants": lambda _: cards((Moments.name, Renyi().family, Renyi("classic").family, Tight.name))},
+        option=option,
+    )
+
+
+def with_plot(
+    key: Callable[[Answer[F]], Hashable], work: Callable[[Answer[F]], Mapping[str, Any]], plot: Callable[[F], LinePlot]
+) -> Slow[F]:
+    """A slow part that brings facts, which are then plotted anew."""
+    return slow_facts(key, work, drawn=lambda answer: plot(answer.facts))
+
+
+def step_size_axis(title: str, shown: Span | None = None) -> Axis:
+    return Axis(title, column="step_size", log=True, shown=shown, write=four_digits)
+
+
+def four_digits(value: float) -> str:
+    """To nearest: step sizes and error bounds are no ε."""
+    return numbers.epsilon(value, digits=4)
+
+
+def finite(curves: Sequence[Array]) -> list[float]:
+    """All of their values that are numbers."""
+    values = np.concatenate(curves)
+    return [float(value) for value in values[np.isfinite(values)]]

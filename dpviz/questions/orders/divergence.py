@@ -1,0 +1,129 @@
+"""R(α) of one step against λ, exact, closed form, asymptotic, without sampling: what does one step cost?"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz import library as dpviz
+from dpviz.accounting.methods import ClosedForm, Renyi
+from dpviz.charts import Line, Region, look
+from dpviz.fields import numbers
+from dpviz.questions import Answer, Formula, Metric, Note, Words
+from dpviz.questions.orders import curves
+from dpviz.questions.orders.curves import no_bound
+from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, one_step, orders_question, theorems
+
+
+@dataclass(frozen=True)
+class DivergenceFacts:
+    """One step.
+
+    Attributes:
+        divergence: R(2).
+        closed_last: the largest α shown with a closed form, NaN where it holds nowhere.
+        asymptotic_last: the largest λ that the asymptotic lemma covers; NaN where none.
+        leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
+        theorems: which hold at no order, in sentences.
+    """
+
+    divergence: float
+    closed_last: float
+    asymptotic_last: float
+    leaves: float
+    theorems: list[str]
+    noise_multiplier: float
+    sample_rate: float
+
+
+def divergence(
+    *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
+) -> Answer[DivergenceFacts]:
+    """R(α) against λ; T and δ matter to the known bounds beside it alone."""
+    orders = curves.order_grid(largest)
+    x, divergences = orders - 1.0, curves.exact(noise_multiplier, sample_rate, orders)
+    closed = dpviz.closed_form_divergence(noise_multiplier=noise_multiplier, sample_rate=sample_rate, orders=orders)
+    with np.errstate(over="ignore"):
+        unsampled = orders / (2.0 * noise_multiplier) / noise_multiplier
+    whole, moment = curves.asymptotic(noise_multiplier, sample_rate, largest)
+    drawn = (
+        Line("exact", "exact", x, divergences, Renyi().family, explained=True),
+        Line(ClosedForm.name, "closed form", x, closed, ClosedForm.name, kept=False, explained=True),
+        no_bound("asymptotic", "asymptotic", whole - 1.0, moment),
+        Line("unsampled", "without sampling", x, unsampled, look.NEUTRAL, kept=False, explained=True),
+    )
+    lines, last = tuple(line for line in drawn if len(line.x)), curves.closed_last(orders, closed)
+    regions = () if sample_rate == 0.0 else beyond(last, largest)
+    plot = one_step("R(α)", "divergence", lines, regions, largest, log_x, air=4.0)
+    facts = DivergenceFacts(
+        divergence=float(divergences[np.searchsorted(orders, 2.0)]),
+        closed_last=last,
+        asymptotic_last=dpviz.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
+        leaves=curves.leaves(orders, divergences / orders),
+        theorems=theorems(noise_multiplier, sample_rate),
+        noise_multiplier=noise_multiplier,
+        sample_rate=sample_rate,
+    )
+    return Answer(plot, facts)
+
+
+def beyond(last: float, largest: float) -> tuple[Region, ...]:
+    """Where there is no closed form."""
+    if math.isnan(last):
+        return (Region(-math.inf, math.inf, "closed form holds nowhere"),)
+    if last - 1.0 >= largest:
+        return ()
+    return (Region(last - 1.0, math.inf, f"no closed form beyond λ = {numbers.plain(last - 1.0)}"),)
+
+
+def headline(f: DivergenceFacts) -> str:
+    if f.sample_rate == 0:
+        return UNUSED
+    unsampled = 1 / f.noise_multiplier / f.noise_multiplier
+    return (
+        f"One step has the Rényi divergence <b>R(2) = {numbers.up(f.divergence)}</b>; without sampling it would be "
+        f"{numbers.at_most(unsampled)}."
+    )
+
+
+def metrics(f: DivergenceFacts) -> Iterator[Metric]:
+    closed = "nowhere" if math.isnan(f.closed_last) else f"α ≤ {numbers.at_least(f.closed_last)}"
+    lemma = "nowhere" if math.isnan(f.asymptotic_last) else f"λ ≤ {numbers.steps(f.asymptotic_last)}"
+    yield Metric("R(2) of one step", numbers.up(f.divergence), "exact")
+    yield Metric("Closed form holds", closed, "of the orders shown")
+    yield Metric("Asymptotic lemma holds", lemma, "an approximation")
+    yield plateau_end(f.leaves)
+
+
+def plateau_end(order: float) -> Metric:
+    """Where R(α)/α has doubled."""
+    end = "not shown" if math.isnan(order) else f"α = {numbers.plain(order)}"
+    return Metric("Plateau ends at", end, "where R(α)/α has doubled")
+
+
+def notes(f: DivergenceFacts) -> Iterator[Note]:
+    if f.sample_rate:
+        yield from map(Note, f.theorems)
+
+
+FORMULAS = (
+    DIVERGENCE,
+    Formula("Closed form (Mironov, Talwar, Zhang 2019, Theorem 11)", r"R(\alpha) \le \frac{2q^2\alpha}{\sigma^2}"),
+    Formula(
+        "Asymptotic moment (Abadi et al. 2016, Lemma 3)",
+        r"\alpha_M(\lambda) \le \frac{q^2\lambda(\lambda+1)}{(1-q)\sigma^2}"
+        r" + O\!\left(\frac{q^3\lambda^3}{\sigma^3}\right),"
+        r" \quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \lambda\le\sigma^2\ln\tfrac1{q\sigma}",
+    ),
+)
+
+ONE_STEP = orders_question(
+    "divergence",
+    "What does one step cost?",
+    divergence,
+    Words(headline, metrics, notes, lambda _: FORMULAS, ASSUMPTIONS),
+    (Renyi().family, ClosedForm.name),
+    ["sgm1"],
+    asks="divergence",
+)

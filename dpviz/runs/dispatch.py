@@ -1,0 +1,459 @@
+"""The thread of an app that sends queued runs to the cluster, passes desired states on, and records what has come.
+
+Nothing on the cluster needs it: a run that was sent goes on, and its events wait in files, until this app or another
+one looks again. Several apps may do the same at once.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dpviz.runs.cluster import local
+from dpviz.runs.cluster.connection import ClusterError, Connection
+from dpviz.runs.processes import Process, is_alive, this_machine
+from dpviz.runs.reconcile import reconcile
+from dpviz.runs.store.folders import private_folder
+from dpviz.runs.store.lock import alone
+from dpviz.runs.store.records import ACTIVE, OPEN, RESTARTED, RunRecord, State, StoreError
+from dpviz.runs.store.store import Store
+from dpviz.runs.waiting import Piece, Place, WaitingEvents, parts_of, pieces, remove
+from dpviz.runs.words import words
+from dpviz.runs.work import begun_executions, desired_state, work
+
+# Seconds between two looks while runs are open, and while none is; between two at the files of other machines.
+TICK = 0.2
+IDLE_TICK = 1.0
+FAR_TICK = 0.5
+
+# Seconds that closing waits for the thread, and that a task may take to be known to the scheduler.
+CLOSING = 5.0
+SENDING = 5.0
+
+# Seconds in which a scheduler says that it has no variable of a name.
+KNOWN = 0.01
+
+DIED_TWICE = "its worker process ended twice (out of memory, or killed)"
+GONE = "its workers have gone, and the run with them"
+HARD_STOP = "hard stop: its worker was ended"
+
+
+PREFIX = "dpviz-"
+
+# Folder of the notes that say to whose scheduler a run was sent.
+SENT = "runs-sent"
+
+# The process of an attempt of which nothing was read.
+NOBODY = Process("", 0, "")
+
+# States of a task that does nothing more: its scheduler has none, or this app still holds its future.
+OVER = (None, "erred", "memory")
+
+
+def key_of(run: str) -> str:
+    """The key of the run's task."""
+    return PREFIX + run
+
+
+def of_workers(record: RunRecord) -> bool:
+    """Whether an open run is for workers to compute, not for a program of its own."""
+    return record.state == "queued" or not record.owner
+
+
+def worker_of(store: Store, run: str) -> dict[str, Any]:
+    """Where its latest attempt runs, or ran: the process, its "address", and its "cluster", "" for the local one."""
+    worker: dict[str, Any] = store.attempts(run)[-1]["worker"]
+    return {"address": "", "cluster": "", **NOBODY.to_json(), **worker}
+
+
+class Dispatcher:
+    """Owns the connection to the cluster; only its own thread touches it.
+
+    Args:
+        store: The runs.
+        folder: Its folder.
+        workers: How many runs at once, where a local cluster is started.
+        preload: Modules that its workers load ahead.
+
+    Attributes:
+        problem: What keeps runs from being started or recorded; "" if nothing does.
+    """
+
+    def __init__(self, store: Store, folder: Path, *, workers: int, preload: tuple[str, ...]) -> None:
+        self.problem = ""
+        self.connection = Connection(folder, workers, preload, folder / "logs" / "workers.log")
+        self._store, self._folder, self._place = store, folder, Place.of(folder)
+        self._waiting = WaitingEvents()
+        self._far = 0.0  # when files of other machines are looked at next
+        self._passed_on: dict[str, tuple[str, int]] = {}
+        self._missed: dict[str, str] = {}  # workers that were not there at the last look, by run
+        self._sent: dict[str, Any] = {}  # futures of this app, which say what went wrong
+        self._warm = False
+        self._closing = threading.Event()
+        self._wake = threading.Event()
+        with suppress(StoreError, OSError):  # said at the first look of the thread
+            self._collect()  # before anybody reads what a run has cost
+            self._forget_sent()
+        self._thread = threading.Thread(target=self._run, name="dpviz-dispatch", daemon=True)
+        self._thread.start()
+
+    # Called from any thread
+
+    def wake(self) -> None:
+        """Something changed: look at once."""
+        self._wake.set()
+
+    def warm(self) -> None:
+        """Start the cluster now, ahead of the first run."""
+        self._warm = True
+        self.wake()
+
+    def waits(self, record: RunRecord) -> str:
+        """What a run that is not over waits for, or what is wrong with its events, in words; "" if nothing."""
+        connection, working = self.connection, self.connection.working
+        if damage := self._waiting.damage_of(record.id):
+            return damage
+        if record.attempt and record.state != "queued":
+            if (cluster := worker_of(self._store, record.id)["cluster"]) != connection.address:
+                return words("dispatch", "elsewhere", cluster=cluster) if cluster else ""
+            return "" if record.state != "restarted" else self._busy(record)
+        if connection.starting or connection.client is None:
+            return connection.starting
+        if connection.other_code:
+            return words("dispatch", "other_code")
+        if not working:
+            return words("dispatch", "no_workers", address=connection.address) if connection.address else ""
+        return self._busy(record)
+
+    def _busy(self, record: RunRecord) -> str:
+        """Whom the workers work for, where none is free."""
+        working = self.connection.working
+        others = [first for keys in working.values() if (first := next(iter(keys), "")) != key_of(record.id)]
+        if not working or len(others) < len(working) or not all(others):
+            return ""
+        of = [self._of(key.removeprefix(PREFIX)) for key in others]
+        named = [one.title if one is not None else words("dispatch", "other") for one in of]
+        count = "one is" if len(others) == 1 else f"{len(others)} are"
+        return words("dispatch", "busy", count=count, runs=", ".join(dict.fromkeys(named)))
+
+    def close(self) -> None:
+        """End the thread; what runs goes on."""
+        self._closing.set()
+        self.wake()
+        self._thread.join(CLOSING)
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            pause = IDLE_TICK
+            try:
+                pause = self._tick()
+                self.problem = self.connection.problem
+            except (ClusterError, StoreError, OSError) as error:
+                self.problem = str(error)
+            except Exception as error:  # whatever Dask raises when a connection goes: look again
+                self.problem = f"{type(error).__name__}: {error}"
+                if not self.connection.alive:
+                    self.connection.leave()
+            self._wake.wait(pause)
+            self._wake.clear()
+        self._sent.clear()
+        self.connection.leave()
+
+    def _tick(self) -> float:
+        """One look at everything; returns the seconds until the next."""
+        reconcile(self._store)
+        self._collect()
+        runs = self._open_runs()
+        if not runs and not self._warm:
+            self._sent.clear()
+            if self.connection.client is not None and not self.connection.alive:
+                self.connection.leave()
+            return IDLE_TICK
+        if self.connection.client is not None and not self.connection.alive:
+            self._lose()
+        self.connection.open(start=self._warm or any(record.state == "queued" for record in runs))
+        if self.connection.client is None:
+            self._settle_without(runs)
+            return TICK
+        self.connection.look()
+        if self.connection.other_code and (self._warm or any(not record.attempt for record in runs)):
+            self._replace_cluster()
+        if self.connection.client is None:
+            return TICK
+        self._warm = self._warm and not self.connection.ready
+        self._call_off()
+        states = self._states(runs)
+        self._collect()  # what a task that is not known any more left behind
+        for record in self._open_runs():
+            if record.id in states:
+                self._settle(record, states[record.id])
+        return TICK
+
+    def _open_runs(self) -> list[RunRecord]:
+        """Runs of workers, oldest first: what queues, and what no program of its own computes."""
+        return [record for record in reversed(self._store.runs(states=OPEN)) if of_workers(record)]
+
+    # What comes from the workers
+
+    def _collect(self) -> None:
+        """Record what waits on this machine and, now and then, on others."""
+        self._collect_from(lambda act, *values: [act(self._place, *values)])
+        if self.connection.local or not self.connection.alive or time.monotonic() < self._far:
+            return
+        self._far = time.monotonic() + FAR_TICK
+        # One worker on each machine reads for all.
+        hosts = list({address.rpartition(":")[0]: address for address in self.connection.working}.values())
+        if hosts and self.connection.equipped():
+            run, how = self.connection.client.run, {"workers": hosts, "on_error": "ignore"}
+            self._collect_from(lambda act, *values: list(run(act, self._place, *values, **how).values()))
+
+    def _collect_everywhere(self) -> None:
+        """Record what waits, on other machines too."""
+        self._far = 0.0
+        self._collect()
+
+    def _collect_from(self, there: Callable[..., list[Any]]) -> None:
+        """Record what waits where `there` calls functions, and remove the files that hold nothing more."""
+        seen: set[str] = set()
+        while True:
+            came = [piece for some in there(pieces, self._waiting.read) for piece in some]
+            seen.update(piece.name for piece in came)
+            if not self._record(came):
+                break
+        whole = sorted(seen & self._waiting.whole)
+        if over := [name for name in whole if self._store.settle(*parts_of(name))]:
+            there(remove, over)
+            self._waiting.forget(over)
+
+    def _record(self, came: Sequence[Piece]) -> bool:
+        """Whether there was anything."""
+        before = self._waiting.copy()
+        try:
+            deliveries = self._waiting.deliveries(came)
+            for run in {one.run for one in deliveries}:
+                self._store.begin(run)
+            if deliveries:
+                self._store.record(deliveries)
+        except BaseException:
+            self._waiting = before
+            raise
+        return bool(deliveries)
+
+    def _of(self, run: str) -> RunRecord | None:
+        """Its record; None where the store has none."""
+        with suppress(KeyError):
+            return self._store.run(run)
+        return None
+
+    # What goes to them
+
+    def _call_off(self) -> None:
+        """Stop what the workers have of runs that are over, and forget what they have no longer."""
+        keys = {key.removeprefix(PREFIX) for keys in self.connection.working.values() for key in keys}
+        for run in keys | self._passed_on.keys():
+            record = self._of(run)
+            if record is not None and not record.over:
+                continue
+            if run not in keys:
+                if record is not None:
+                    self._expect_begun(run)
+                desired_state(self.connection.client, run).delete()
+                begun_executions(self.connection.client, run).delete()
+                self._passed_on.pop(run)
+                self._sent.pop(run, None)
+            elif record is not None:
+                self._pass_on(record, "stop")
+                if not record.attempt:
+                    self._cancel(run)
+
+    def _states(self, runs: Sequence[RunRecord]) -> dict[str, str | None]:
+        """The state of each run's task, None where the scheduler has none."""
+        client, keys = self.connection.client, {key_of(record.id): record.id for record in runs}
+        answer = client.sync(client.scheduler.get_task_status, keys=list(keys))
+        return {keys[key]: state for key, state in answer.items()}
+
+    def _settle(self, record: RunRecord, state: str | None) -> None:
+        """Do what follows from the state of a run's task."""
+        if record.desired == "kill":
+            return self._kill(record)
+        if record.attempt == 0:
+            if state in OVER and self.connection.equipped() and not self.connection.other_code:
+                self._send(record)
+            return None
+        self._sent.pop(record.id, None)  # a result that is held would be computed again if its worker died
+        if state in OVER:
+            self._settle_lost(record)
+        else:
+            self._pass_on(record)
+            self._check_worker(record)
+        return None
+
+    def _send(self, record: RunRecord) -> None:
+        """Submit a run; Dask holds it until a worker is free.
+
+        Of several apps only one does it: a run that another has sent may have ended meanwhile.
+        """
+        if (failed := self._why_refused(record.id)) is not None:
+            self._store.change_state(record.id, "failed", failed, only=OPEN)
+            return
+        import distributed
+
+        client: Any = self.connection.client
+        go_on: Any = distributed.fire_and_forget  # when nobody looks
+        with alone(self._folder / "runs-sending.lock", SENDING):
+            state = self._states([record])[record.id]
+            self._collect_everywhere()
+            if state is not None or self._expect_begun(record.id) or self._store.run(record.id).attempt:
+                return
+            if self._began_unseen(record.id):
+                return
+            self._pass_on(record)
+            options = {
+                name: value.replace("{run}", record.id) if isinstance(value, str) else value
+                for name, value in record.options.items()
+            }
+            key = key_of(record.id)
+            task = (work, record.id, key, self._place, record.target, record.settings, options)
+            needs = self._needs(record)
+            future = self._sent[record.id] = client.submit(*task, key=key, pure=False, resources=needs)
+            go_on(future)
+            end = time.monotonic() + SENDING
+            while self._states([record])[record.id] is None and not future.done() and time.monotonic() < end:
+                time.sleep(0.01)
+
+    def _expect_begun(self, run: str) -> bool:
+        """Charge executions that the scheduler knows to have begun, and whose events did not come; whether any did."""
+        begun = begun_executions(self.connection.client, run)
+        try:
+            executions = begun.get(timeout=KNOWN)
+        except TimeoutError:
+            begun.set([])
+            return False
+        if executions:
+            self._store.begin(run)
+            self._store.expect(run, executions, {"cluster": self.connection.address})
+        return bool(executions)
+
+    def _began_unseen(self, run: str) -> bool:
+        """Charge what a scheduler that is gone may have begun on other machines; whether there was such a one.
+
+        Before a run is sent to other machines, a note on this disk names their scheduler: what it knew went with it.
+        """
+        note, before = self._folder / SENT / run, None
+        here = [self.connection.address, str(self.connection.client.scheduler_info(n_workers=0)["id"])]
+        with suppress(FileNotFoundError, ValueError):  # half of a note was followed by no sending
+            before = json.loads(note.read_text())
+        if before is not None and before != here:
+            self._store.begin(run)
+            self._store.expect(run, [f"unread, of {before[1]}"], {"cluster": before[0]})
+            return True
+        if before is None and not self.connection.local:
+            private_folder(note.parent)
+            with note.open("w") as file:
+                json.dump(here, file)
+                file.flush()
+                os.fsync(file.fileno())
+        return False
+
+    def _forget_sent(self) -> None:
+        """Remove the notes of runs that are over."""
+        for note in (self._folder / SENT).glob("*"):
+            record = self._of(note.name)
+            if record is None or record.over:
+                note.unlink(missing_ok=True)
+
+    def _needs(self, record: RunRecord) -> dict[str, float] | None:
+        """What a worker must have free: of a run on a GPU one card, where workers say how many they have."""
+        workers = self.connection.client.scheduler_info(n_workers=-1)["workers"].values()
+        gpus = record.settings.get("device") == "cuda" and any("GPU" in worker["resources"] for worker in workers)
+        return {"GPU": 1.0} if gpus else None
+
+    def _why_refused(self, run: str) -> str | None:
+        """Why Dask gave up a task that this app had sent and that never began; None if it may be sent."""
+        future = self._sent.pop(run, None)
+        if future is None or future.status != "error":
+            return None
+        error = future.exception(timeout=5)
+        if type(error).__name__ == "KilledWorker":  # it only waited on workers that died
+            return None
+        return f"{type(error).__name__}: {error}"
+
+    def _pass_on(self, record: RunRecord, desired: str = "") -> None:
+        """Let the run's worker hear what its user wants, or what is `desired` of it instead."""
+        wanted = desired or record.desired, record.granted
+        if self._passed_on.get(record.id) != wanted:
+            desired_state(self.connection.client, record.id).set(list(wanted))
+            self._passed_on[record.id] = wanted
+
+    def _check_worker(self, record: RunRecord) -> None:
+        """A worker that died leaves a run that Dask starts again: say so before it does."""
+        address, missed = worker_of(self._store, record.id)["address"], self._missed.pop(record.id, "")
+        if record.state != "restarted" and address not in self.connection.working:
+            self._missed[record.id] = address
+            if address == missed:  # it has not just come, after the workers were asked
+                only: tuple[State, ...] = ("running", "paused")
+                self._store.change_state(record.id, "restarted", RESTARTED, only=only)
+
+    def _kill(self, record: RunRecord) -> None:
+        """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
+        self._store.change_state(record.id, "stopped", HARD_STOP, only=ACTIVE)
+        self._cancel(record.id)
+        worker = worker_of(self._store, record.id)
+        process = Process.from_json(worker)
+        if process.machine == this_machine():
+            if is_alive(process):
+                os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        elif worker["address"]:
+            self.connection.client.restart_workers([worker["address"]], raise_for_error=False)
+
+    def _cancel(self, run: str) -> None:
+        """Let Dask forget the run's task."""
+        from distributed import Future
+
+        make: Any = Future
+        make(key_of(run), client=self.connection.client).cancel(force=True)
+
+    def _replace_cluster(self) -> None:
+        """End a local cluster of another version that computes nothing, so that one of this version is started.
+
+        What another app sends meanwhile would be lost with it, so it must wait.
+        """
+        with alone(self._folder / "runs-sending.lock", SENDING):
+            self._collect()
+            runs = self._open_runs()
+            computes = any(self.connection.client.processing().values())
+            if not computes and all(state in OVER for state in self._states(runs).values()):
+                self.connection.end_cluster()
+
+    # What is gone
+
+    def _lose(self) -> None:
+        """The connection broke."""
+        self._passed_on.clear()
+        self._sent.clear()
+        self.connection.leave()
+
+    def _settle_without(self, runs: Sequence[RunRecord]) -> None:
+        """No cluster is up: of the local one nothing that had begun is left."""
+        if self.connection.local and local.find(self._folder) is None:
+            self._collect()
+            for record in runs:
+                if record.attempt and self._store.run(record.id).active:
+                    self._settle_lost(record)
+
+    def _settle_lost(self, record: RunRecord) -> None:
+        """A run that had begun, and of which its cluster knows nothing more."""
+        worker = worker_of(self._store, record.id)
+        if worker["cluster"] != self.connection.address:
+            return  # on another cluster, which may still know it
+        self._collect_everywhere()
+        twice = record.attempt > 1 and self.connection.client is not None
+        state: State = "failed" if twice else "lost"
+        self._store.change_state(record.id, state, DIED_TWICE if twice else GONE, only=ACTIVE)

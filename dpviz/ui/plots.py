@@ -1,0 +1,119 @@
+"""A chart on a page: drawn once under its key, and then updated by the server or by a control's movement."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from dpviz.charts.hand.pack import Packer
+from dpviz.charts.look import export_config
+from dpviz.questions.answer import AnyAnswer
+from dpviz.questions.computed import Joined
+from dpviz.questions.frames import Shown
+from dpviz.questions.layout import Reader
+from dpviz.questions.question import AnyQuestion
+from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import Note
+from dpviz.ui import controls, history, page, present, state
+from dpviz.ui.browser import frames, slow_parts, warmup
+from dpviz.ui.browser.routes import component, root
+from dpviz.ui.state import Keys
+
+_chart = component("chart")
+
+
+class Drawing(NamedTuple):
+    """A chart with the sentence that stands for it to those who do not see it, and notes of its own."""
+
+    figure: Mapping[str, Any]
+    alt: str
+    notes: Sequence[Note] = ()
+
+
+def live_plot(
+    place: str,
+    question: AnyQuestion,
+    get: Reader,
+    answer: AnyAnswer,
+    parts: Joined,
+    show: Shown,
+    *,
+    key: str,
+    extra: Hashable,
+    caption: str = "",
+    changed: Mapping[str, Mapping[str, Any]] | None = None,
+    whole: bool,
+    fills: bool = False,
+) -> dict[str, Any]:
+    """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
+
+    Args:
+        place: the page, for the log.
+        get: the present values.
+        answer: without its slow parts.
+        parts: the same with those that are there.
+        show: an answer's figure ("figure") and words.
+        extra: what else decides what is shown: pins, a preset.
+        changed: what numbers' controls are to say now, by their fields' keys, where that is something else.
+        whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
+        fills: whether the chart fills the height that is left in the window.
+
+    Returns:
+        Its words.
+    """
+    words = dict(show(parts.answer))
+    if history.pins():  # they may lack a part that is there for others
+        extra = (extra, id(st.session_state))
+    tokens = frames.offer(frames.recipes(place, question, get, answer.given, extra, show))
+    warmup.stands(id(st.session_state[Keys.FRAMES]), question, get, tokens)
+    slow = slow_parts.SlowParts(place, question, answer, show)
+    late = slow_parts.offer(slow, parts.missing)
+    hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}
+    drawing = Drawing(words.pop("figure"), words["alt"])
+    plot(drawing, key=key, tokens=tokens, words=words, caption=caption, hears=hears)
+    return words
+
+
+def plot(
+    drawing: Drawing,
+    *,
+    key: str,
+    tokens: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+    caption: str = "",
+    hears: Mapping[str, Any] | None = None,
+) -> None:
+    """One chart, and its notes.
+
+    Args:
+        drawing: its figure's layout says its height.
+        key: the same as long as it is the same chart.
+        tokens: field's key → the token under which the browser fetches what the chart would be at its other values.
+        words: the page's "headline", "strip" and "notes", where frames change them.
+        caption: stands below the headline in the image of the chart.
+        hears: for the chart that hears of what is entered, in place of the entered numbers' controls (its state is
+            {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`, and
+            "late", the token under which the browser fetches figure and words with slow parts, empty if there are none.
+    """
+    packer = Packer()
+    data: dict[str, Any] = {
+        "key": f"{key}.chart",
+        "figure": packer.figure(drawing.figure),
+        "columns": packer.columns,
+        "alt": drawing.alt,
+        "config": export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE)),
+        "frames": tokens or {},
+        "words": words or {},
+        "caption": caption,
+        "enlarged": present.presenting(),
+        "seen": controls.last_entry(),
+        "at": root(),
+    }
+    more: dict[str, Any] = {}
+    if hears is not None:
+        st.session_state[Keys.CHART] = f"{key}.chart"
+        data |= {"hears": True, **hears}
+        more = {"on_entries_change": history.take_entries, "on_again_change": history.take_entries}
+    _chart(key=f"{key}.chart", data=data, height=int(drawing.figure["layout"]["height"]), **more)
+    for note in drawing.notes:
+        page.note(*note)

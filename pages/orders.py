@@ -1,6 +1,0 @@
-"""Orders: which order decides?"""
-
-from dpviz.questions.orders import ORDERS
-from dpviz.ui import render
-
-render.show(ORDERS)

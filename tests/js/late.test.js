@@ -1,0 +1,118 @@
+// Slow parts of an answer: fetched part after part, and none of an answer before is drawn.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Late } from "./late.js";
+
+const FIGURE = { data: [], layout: {} };
+globalThis.location = { origin: "" };
+
+// A server that answers when it is told to; `asked` are the addresses, `answer(k, reply)` answers the k-th.
+function server(t) {
+  const asked = [];
+  const replies = [];
+  t.mock.method(globalThis, "fetch", (address, { signal }) => {
+    asked.push(address);
+    return new Promise((resolve, reject) => {
+      replies.push(resolve);
+      signal.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+  });
+  const answer = async (k, reply) => {
+    replies[k](typeof reply === "number" ? { status: reply } : { status: 200, json: async () => reply });
+    await painted();
+  };
+  return { asked, answer };
+}
+
+const painted = () => new Promise((resolve) => setTimeout(resolve, 5));
+const part = (headline, late = false) => ({ figure: FIGURE, columns: {}, headline, late });
+
+function listener() {
+  const [drawn, waits] = [[], []];
+  const late = new Late((one) => drawn.push(one.headline), (more) => waits.push(more));
+  return { late, drawn, waits };
+}
+
+test("one part comes after the other, until there is no more", async (t) => {
+  const { asked, answer } = server(t);
+  const { late, drawn, waits } = listener();
+  late.ask("/at", "token");
+  late.ask("/at", "token"); // the same answer again
+  await painted();
+  assert.deepEqual(asked, ["/at/late/token"]);
+  assert.deepEqual(waits.at(-1), true);
+  await answer(0, 204); // not there yet
+  await answer(1, part("first", true));
+  await answer(2, part("second"));
+  assert.deepEqual([drawn, asked.length, waits.at(-1)], [["first", "second"], 3, false]);
+});
+
+test("a part of an earlier answer is not drawn, whenever it comes", async (t) => {
+  const { asked, answer } = server(t);
+  const { late, drawn, waits } = listener();
+  late.ask("", "earlier");
+  late.ask("", "later");
+  assert.deepEqual(asked, ["/late/earlier", "/late/later"]);
+  await answer(0, part("earlier"));
+  assert.deepEqual([drawn, waits.at(-1)], [[], true]);
+  await answer(1, part("later"));
+  assert.deepEqual([drawn, waits.at(-1), asked.length], [["later"], false, 2]);
+});
+
+test("a part that is being read when the answer changes is not drawn", async (t) => {
+  const { late, drawn } = listener();
+  let read;
+  const body = new Promise((resolve) => (read = resolve));
+  t.mock.method(globalThis, "fetch", async (address) => ({ status: address.endsWith("earlier") ? 200 : 205, json: () => body }));
+  late.ask("", "earlier");
+  await painted(); // it has the head of the reply, and waits for its body
+  late.ask("", "later");
+  read(part("earlier"));
+  await painted();
+  assert.deepEqual(drawn, []);
+});
+
+test("an answer without slow parts ends what is on its way", async (t) => {
+  const { asked, answer } = server(t);
+  const { late, drawn, waits } = listener();
+  late.ask("", "token");
+  late.ask("", "");
+  await answer(0, part("late"));
+  assert.deepEqual([drawn, waits.at(-1), asked.length], [[], false, 1]);
+});
+
+test("what stopped can be asked for again", async (t) => {
+  const { asked, answer } = server(t);
+  const { late, drawn, waits } = listener();
+  late.ask("", "token");
+  late.stop(); // a hand moves
+  assert.equal(waits.at(-1), false);
+  late.ask("", "token"); // and comes back
+  await answer(1, part("again"));
+  assert.deepEqual([drawn, asked.length], [["again"], 2]);
+});
+
+test("what the server does not know any more is not asked for again; a busy one is, after a while", async (t) => {
+  const { asked, answer } = server(t);
+  const { late, waits } = listener();
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const settled = async () => {
+    for (let k = 0; k < 20; k++) await Promise.resolve();
+  };
+  late.ask("", "token");
+  const reply = async (k, status) => {
+    answer(k, status);
+    await settled();
+  };
+  await reply(0, 503);
+  assert.equal(asked.length, 1);
+  t.mock.timers.tick(1000);
+  await settled();
+  assert.equal(asked.length, 2);
+  await reply(1, 205);
+  t.mock.timers.tick(60_000);
+  await settled();
+  assert.deepEqual([asked.length, waits.at(-1)], [2, false]);
+});

@@ -1,0 +1,73 @@
+// A page that is handed out: what it holds, what it says of values that it does not hold, and that one setting moves.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { gzipSync } from "node:zlib";
+
+import { act, browser, Element } from "./elements.js";
+
+browser();
+globalThis.location = { pathname: "/", search: "" };
+window.history = { state: null, replaceState: () => {} };
+
+const figure = { data: [], layout: {} };
+const frame = (headline) => ({ figure, headline, strip: "", notes: "", alt: headline, caption: "" });
+const number = (field, value, stops) => ({ field, label: field, help: "", stops, whole: false, value, ends: ["", ""], offers: [], why: "" });
+const CONTENT = {
+  fields: [number("sigma", "2", ["1", "2", "4"]), number("order", "8", ["8", "16", "best"])],
+  base: frame("σ 2, order 8"),
+  frames: { sigma: { 1: frame("σ 1"), 4: frame("σ 4") }, order: { 16: frame("order 16"), best: frame("best order") } },
+  columns: {}, config: {}, key: "page",
+};
+
+const zipped = (text) => gzipSync(Buffer.from(text)).toString("base64");
+const places = { controls: new Element("div"), notes: new Element("div"), chart: new Element("div") };
+places.frames = { textContent: zipped(JSON.stringify(CONTENT)) };
+places.plotly = { textContent: zipped("") };
+const [headline, strip] = [new Element("p"), new Element("div")];
+document.getElementById = (id) => places[id];
+document.querySelector = (selector) => (selector === ".dpviz-headline" ? headline : strip);
+document.head = { append: (script) => setTimeout(script.onload) };
+globalThis.charts = []; // what the chart is told, in place of a chart
+await import("dpviz/page.js");
+
+const says = () => headline.innerHTML;
+const box = (field) => places.controls.find((one) => one.dataset.field === field);
+const texts = (field) => box(field).find((one) => one.type === "text");
+const noted = (field) => box(field).find((one) => one.className === "dpviz-caution")?.textContent ?? "";
+
+function type(field, text) {
+  texts(field).value = text;
+  act(texts(field), "input");
+  act(texts(field), "keydown", { key: "Enter" });
+}
+
+test("it opens at its settings, and shows what it holds of others", () => {
+  assert.equal(says(), "σ 2, order 8");
+  type("sigma", "4");
+  assert.deepEqual([says(), texts("sigma").value, noted("sigma")], ["σ 4", "4", ""]);
+  assert.equal(charts.at(-1).alt, "σ 4");
+});
+
+test("of a value that it does not hold it shows the nearest, and says so", () => {
+  type("sigma", "1,2");
+  assert.deepEqual([says(), texts("sigma").value], ["σ 1", "1"]);
+  assert.equal(noted("sigma"), "sigma: 1,2 is not in this page; this is the nearest that is.");
+  type("sigma", "4");
+  assert.equal(noted("sigma"), "");
+});
+
+test("what is no number, or may mean two, changes nothing and is said", () => {
+  type("sigma", "much");
+  assert.deepEqual([says(), texts("sigma").value], ["σ 2, order 8", "2"]);
+  assert.match(noted("sigma"), /“much” is not a number\./);
+  type("sigma", "5.000");
+  assert.match(noted("sigma"), /“5\.000” may mean two numbers; type 5 or 5000\./);
+});
+
+test("one setting moves at a time: the other goes back, and says so", () => {
+  type("sigma", "4");
+  type("order", "Best");
+  assert.deepEqual([says(), texts("order").value, texts("sigma").value], ["best order", "best", "2"]);
+  assert.match(noted("sigma"), /Back at 2: one setting moves at a time here\./);
+});

@@ -1,0 +1,78 @@
+"""A cluster that Dask's own commands started, whose workers do not see the store: as on other machines."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dpviz.runs import dispatch
+from dpviz.runs.cluster import local
+from dpviz.runs.engine import Engine
+from dpviz.runs.waiting import FOLDER, Place
+from tests.runs.conftest import HERE, LONG, PLAIN, kill, until
+
+pytestmark = pytest.mark.sweep
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A scheduler and two workers; the folder of dpviz on their machine."""
+    file, far, processes = tmp_path / "scheduler.json", tmp_path / "far", []
+    known = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), str(HERE)]),
+        "DPVIZ_HOME": str(far),
+        "DASK_TEMPORARY_DIRECTORY": str(tmp_path),
+    }
+    try:
+        for words in (["scheduler", "--port", "0"], *[["worker", "--nthreads", "1"]] * 2):
+            everywhere = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+            command = [sys.executable, "-m", "dask", *words, *everywhere]
+            processes.append(subprocess.Popen(command, env=known, cwd=tmp_path, stderr=subprocess.DEVNULL))
+        until(file.exists)
+        monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", json.loads(file.read_text())["address"])
+        nowhere = Place(str(tmp_path / "on another machine"), "a-store")
+        monkeypatch.setattr(dispatch.Place, "of", lambda _: nowhere)
+        yield far
+    finally:
+        for process in processes:
+            for one in psutil.Process(process.pid).children(recursive=True):
+                one.kill()
+            process.kill()
+            process.wait()
+
+
+def test_a_worker_is_killed_and_the_app_closed_and_opened_again(cluster: Path, tmp_path: Path) -> None:
+    """The run starts again at once on a worker that is there, goes on without an app, and every event is recorded."""
+    folder = tmp_path / "store"
+    first = Engine(folder, workers=1, preload=())
+    run = first.submit({"steps": 600, "pause": 0.01}, target=PLAIN)
+    until(lambda: first.run(run).steps >= 3 or first.problem or first.run(run).over)
+    assert (first.problem, first.run(run).reason) == ("", "")
+    before = first.store.events(run)
+    kill(first.store.attempts(run)[-1]["worker"]["pid"])
+    until(lambda: first.run(run).attempt == 2)
+    until(lambda: first.run(run).steps >= 3)
+    assert first.run(run).state == "restarted"
+    assert first.store.events(run, 1)[: len(before)] == before
+    first.shutdown()
+    waiting = cluster / FOLDER / "a-store"
+    until(lambda: any('"done"' in file.read_text() for file in waiting.glob(f"{run}-*")))
+    second = Engine(folder, workers=1, preload=())
+    record = second.wait(run, LONG)
+    assert (record.state, record.attempt, record.steps) == ("done", 2, 600)
+    assert [event.seq for event in second.store.events(run)] == list(range(602))
+    paused = second.submit({"steps": 10_000, "pause": 0.01}, target=PLAIN)
+    until(lambda: second.run(paused).steps >= 3)
+    second.pause(paused)
+    until(lambda: second.run(paused).state == "paused")
+    second.hard_stop(paused)
+    until(lambda: second.run(paused).state == "stopped")
+    until(lambda: not [file for file in waiting.iterdir() if run in file.name])
+    second.shutdown()
+    assert local.find(folder) is None
