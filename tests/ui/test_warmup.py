@@ -1,9 +1,11 @@
 """Which frames are made before visitors ask for them."""
 
+import asyncio
 import gc
 import time
 from collections import OrderedDict
-from itertools import groupby
+from contextlib import suppress
+from itertools import chain, groupby, repeat
 
 import pytest
 
@@ -63,3 +65,29 @@ def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatc
     assert set(far) == ticks
     assert [key for key, _ in groupby(far, key=lambda each: each[0])] == ["sigma", "q", "steps"]
     assert warmup._next(iter(())) is None
+
+
+def test_while_another_program_wants_the_cores_nothing_is_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    crowded = chain([True, False, True], repeat(False))
+
+    async def looked() -> bool:
+        begun.append("look")
+        return next(crowded)
+
+    async def made() -> None:
+        begun.append("frame")
+
+    monkeypatch.setattr(warmup, "_crowded", looked)
+    monkeypatch.setattr(warmup, "REST_OF_CROWDED", 0.0)
+    monkeypatch.setattr(warmup, "LOOK_AROUND", -1.0)
+    monkeypatch.setattr(warmup, "COUNT", 1)
+    monkeypatch.setattr(warmup, "_next", lambda _: ("recipe", "text"))
+    monkeypatch.setattr(frames, "begun", lambda *_: asyncio.ensure_future(made()))
+
+    async def some() -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(warmup.warm_up(), 0.2)
+
+    asyncio.run(some())
+    assert begun[:6] == ["look", "look", "frame", "look", "look", "frame"]

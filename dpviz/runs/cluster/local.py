@@ -56,6 +56,7 @@ def code() -> str:
 
 def find(store: Path) -> Cluster | None:
     """The cluster of the store in this folder; None where none is up."""
+    _started[:] = [process for process in _started if process.poll() is None]
     folder = folder_of(store)
     try:
         place = json.loads((folder / PLACE).read_text())
@@ -103,5 +104,4 @@ def stop(store: Path) -> bool:
         time.sleep(0.02)
     if is_alive(cluster.process):
         os.kill(cluster.process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-    _started[:] = [process for process in _started if process.poll() is None]
     return True

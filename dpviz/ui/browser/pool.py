@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 COUNT = min(max(usable_cores(), 2), 4)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PROBE = 0.01  # seconds
 STEADY = 60.0  # seconds after which a pool that broke had worked
 SHORT = 3  # so many in a row that broke before, and no other is started
 
@@ -100,6 +101,14 @@ class ProcessPool:
 
 
 pool = ProcessPool()
+
+
+def share_of_core() -> float:
+    """Which part of a core this process has while it wants all of it: 1 where no other program does."""
+    began, used = time.perf_counter(), time.process_time()
+    while (lasted := time.perf_counter() - began) < PROBE:
+        pass
+    return (time.process_time() - used) / lasted
 
 
 @contextmanager

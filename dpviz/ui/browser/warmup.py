@@ -1,6 +1,6 @@
 """Frames made before visitors ask for them: around their pages' present values, and around every page's defaults.
 
-They are made while nobody waits for the server.
+They are made while nobody waits for the server, and no other program for a core.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
@@ -22,7 +23,7 @@ from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shown import sliders
 from dpviz.ui import answers
 from dpviz.ui.browser import frames
-from dpviz.ui.browser.pool import COUNT, pool
+from dpviz.ui.browser.pool import COUNT, pool, share_of_core
 
 PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
@@ -31,6 +32,8 @@ PAGES_KEPT = 64  # pages that stand; all frames of one take a process some four 
 REST = 0.3  # seconds after the app began, or a visitor asked for something
 REST_OF_STARTS = 10.0  # the same for what no visitor has looked at
 LOOK = 0.05  # seconds between two looks whether somebody waits
+ALONE = 0.8  # part of a core that a process has where no other program wants it
+LOOK_AROUND, REST_OF_CROWDED = 1.0, 5.0  # seconds until it is looked again whether one does: none did, one did
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
 T = TypeVar("T")
@@ -73,10 +76,28 @@ def stands(session: int, question: AnyQuestion, get: Reader, tokens: Mapping[str
 async def warm_up() -> None:
     """Make them, until this is cancelled."""
     make_way()
-    first = first_pages()
+    first, ahead, looked = first_pages(), list[tuple[frames.Recipe, str]](), 0.0
     while True:
-        made = [frames.begun(*one) for one in islice(iter(lambda: _next(first), None), COUNT)]
-        await (asyncio.wait(made) if made else asyncio.sleep(LOOK))
+        ahead = ahead or list(islice(iter(lambda: _next(first), None), COUNT))
+        if not ahead:
+            await asyncio.sleep(LOOK)
+            continue
+        if time.monotonic() > looked + LOOK_AROUND:
+            if await _crowded():
+                await asyncio.sleep(REST_OF_CROWDED)
+                continue
+            looked = time.monotonic()
+        await asyncio.wait([frames.begun(*one) for one in ahead])
+        ahead = []
+
+
+async def _crowded() -> bool:
+    """Whether other programs want the cores that frames made ahead would take, or there is nothing to make them."""
+    try:
+        shares = [asyncio.wrap_future(pool.submit(share_of_core)) for _ in range(COUNT)]
+        return min(await asyncio.gather(*shares)) < ALONE
+    except BrokenExecutor:
+        return True
 
 
 def _next(first: Iterator[tuple[frames.Recipe, str]]) -> tuple[frames.Recipe, str] | None:
