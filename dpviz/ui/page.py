@@ -146,7 +146,7 @@ def sides() -> tuple[DeltaGenerator, DeltaGenerator]:
 def headline(html: str) -> None:
     """The page's result in plain words; `html` is already escaped where it must be."""
     length = len(plain_text(html))
-    st.html(f'<p class="dpviz-headline" style="--of:{length}; --n:{length}" aria-live="polite">{html}</p>')
+    st.html(f'<p class="dpviz-headline" style="--of:{length}; --n:{length}">{html}</p>')
 
 
 def note(text: str, kind: str = "note") -> None:

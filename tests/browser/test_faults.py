@@ -73,10 +73,14 @@ def test_whatever_is_killed_the_page_says_so(browser: Browser, home: Path, tmp_p
         kill(home, "streamlit run")  # the run goes on
         expect(page.locator(".dpviz-link")).to_have_text(re.compile("^No connection"))
         expect(page.get_by_role("dialog")).to_have_count(0)
+        stop = main_area(page).get_by_role("button", name="Stop", exact=True)
+        expect(stop).to_have_css("pointer-events", "none")
+        page.evaluate("() => { window.opened = 'before'; }")
     with running_app(ROOT / "app.py", tmp_path / "second.log"):
+        page.wait_for_function("() => window.opened === undefined")
         says(page, r"Step [1-9]")  # it went on
         assert page.url == watched
-        main_area(page).get_by_role("button", name="Stop", exact=True).click()
+        stop.click()
         says(page, "Stopped after")
         no_traceback(page)
         page.context.close()

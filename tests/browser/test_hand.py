@@ -400,9 +400,8 @@ def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
     open_page(page, "compose", curves="strong")
     page.evaluate("""() => {
       window.heard = [];
-      const told = document.querySelector('.dpviz-headline');
-      const changed = () => told.ariaLive === 'polite' && heard.push(told.innerText);
-      new MutationObserver(changed).observe(told, {childList: true});
+      const told = document.querySelector('.dpviz-heard[role=status]');
+      new MutationObserver(() => heard.push(told.textContent)).observe(told, {childList: true});
     }""")
     slider(page, "sigma").focus()
     for _ in range(3):

@@ -67,7 +67,8 @@ def number(text: str) -> float:
 
 def skeleton(text: str) -> str:
     """A sentence without its numbers."""
-    return re.sub(r"\d[\d.\u2009\u202f\u00a0 ]*(e[−+-]?\d+)?", "#", text).replace("#step,", "#steps,")
+    number = r"\d+(?:[\u2009\u202f\u00a0 ]\d{3})*(?:\.\d+)?(?:e[−+-]?\d+)?"
+    return re.sub(number, "#", text).replace("# step,", "# steps,")
 
 
 def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
 from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
 from dpviz.questions.langevin.step_sizes import EPSILON
-from dpviz.questions.layout import Noted, of_texts
+from dpviz.questions.layout import FieldControl, of_texts
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, curves, of_preset
 
@@ -61,9 +61,9 @@ def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
 
 def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None:
     first = COST.layout(of_texts({"n": "100"}))["Steps"][0]
-    assert isinstance(first, Noted)
+    assert isinstance(first, FieldControl)
     assert first.choices == {"√N = 10": "10"}
-    assert COST.layout(of_texts({"n": "100", "ltau": "10"}))["Data"][1] == first.field
+    assert COST.layout(of_texts({"n": "100", "ltau": "10"}))["Data"][1] == first.fields[0]
 
 
 def test_the_largest_step_size_is_the_librarys() -> None:

@@ -9,6 +9,7 @@ import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
+import { hear, listen } from "./heard.js";
 import { Late } from "./late.js";
 import { link } from "./link.js";
 import { Movement } from "./movement.js";
@@ -181,6 +182,7 @@ class MountedChart {
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     this.stands(figure);
     this.offerFit();
+    if (!this.movement.last && !this.data.late) hear();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     counted(this.plot, "drawn");
     this.movement.follow();
@@ -269,6 +271,7 @@ class MountedChart {
   // --- coming and going -----------------------------------------------------------------------------------------------
 
   come(signal) {
+    listen();
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
     const sizes = new ResizeObserver(() => this.resize());

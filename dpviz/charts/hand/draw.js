@@ -29,21 +29,12 @@ export class Hand {
     this.uncover(axes);
     this.waiting = null;
     this.away = false;
-    this.speak();
   }
 
   // Another draws this chart from now on.
   end() {
     this.overwritten.disconnect();
     cancelAnimationFrame(this.next);
-  }
-
-  // The headline is heard once the hand rests: it was silent while words changed under it.
-  speak() {
-    const shown = document.querySelector('.dpviz-headline[aria-live="off"]');
-    if (!shown) return;
-    shown.setAttribute("aria-live", "polite");
-    setTimeout(() => (shown.innerHTML = String(shown.innerHTML))); // only what changes from now on is read out
   }
 
   // Plotly has drawn: what lay over it goes.
@@ -120,10 +111,7 @@ export class Hand {
     this.overwritten.disconnect(); // what is written here is not what it watches for
     const main = this.plot.closest('[data-testid="stMain"]') ?? document;
     const shown = main.querySelector(".dpviz-headline");
-    if (shown && headline !== undefined && shown.innerHTML !== headline) {
-      shown.setAttribute("aria-live", "off"); // it speaks when the hand rests
-      head(shown, headline);
-    }
+    if (shown && headline !== undefined && shown.innerHTML !== headline) head(shown, headline);
     const metrics = main.querySelector(".dpviz-strip");
     const place = metrics?.parentElement;
     if (metrics && strip !== undefined && metrics.outerHTML !== strip) metrics.outerHTML = strip;

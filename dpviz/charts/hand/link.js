@@ -7,7 +7,8 @@ const LOOK = 250; // ms from one look to the next
 const [EVERY, SILENT, LOST, GIVEN_UP] = [500, 700, 1500, 3000]; // ms between questions; without an answer
 const AWAKE = 10_000; // ms after what a visitor did last in which it is asked
 const ACTS = ["pointerdown", "pointermove", "keydown"];
-const WORDS = "No connection to the app. The page shows the last state; what you enter is sent once the app is back.";
+const WORDS =
+  "No connection to the app. The page shows the last state. Numbers that you enter are sent once the app is back; buttons wait until then.";
 
 class Link {
   constructor() {
@@ -42,6 +43,7 @@ class Link {
       this.broken = true;
       this.since ??= now;
     }
+    document.documentElement.classList.toggle("dpviz-away", this.away); // Streamlit would drop what a button says
     const waits = this.since !== null;
     if (waits && now - this.since > LOST) this.say(WORDS);
     if (this.under || document.hidden || now - this.asked < EVERY || !(waits || now - this.acted < AWAKE)) return;
@@ -67,6 +69,7 @@ class Link {
     this.broken = false;
     this.since = null;
     this.say("");
+    document.documentElement.classList.remove("dpviz-away");
     if (away) window.dispatchEvent(new Event("dpviz-link"));
   }
 
