@@ -93,3 +93,13 @@ def test_a_module_has_one_title(file: Path) -> None:
     module = ast.parse(file.read_text(encoding="utf-8"))
     texts = [n for n in module.body[1:] if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
     assert not [text.lineno for text in texts]
+
+
+def test_a_table_computes_nothing() -> None:
+    """A sentence of a table names what is filled in: `{name}`, not an attribute, an element or a condition of it."""
+    evaluated = {
+        (str(table.relative_to(PACKAGE)), place)
+        for table in PACKAGE.rglob("*.toml")
+        for place in re.findall(r"\{[a-z_]\w*[.\[][^}]*\}|\{\{.*|\{%.*", table.read_text(encoding="utf-8"))
+    }
+    assert evaluated == set()

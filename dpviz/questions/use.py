@@ -6,10 +6,9 @@ Poisson batches by q itself, not by a batch size, and divides sums by the expect
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from string import Template
 from typing import Protocol
 
 from dpviz._remember import remembered
@@ -239,20 +238,21 @@ def bibliography(plan: Plan) -> str:
 
 def snippets(plan: Plan) -> dict[str, str]:
     """Library → Python source that trains with exactly these numbers; each defines `train` and says its own ε."""
-    values = Template(CODE["numbers"]).safe_substitute(
-        shuffled=f"ε ≤ {numbers.up(shuffled_epsilon(plan))}",
-        sigma=repr(plan.noise_multiplier),
-        rate=repr(plan.sample_rate),
-        steps=f"{plan.steps:_}",
-        clip=repr(CLIP),
-        delta=repr(plan.delta),
-    )
-    return {
-        key: Template(library["source"]).substitute(
-            numbers=Template(values).substitute(sampler=library["sampler"]), account=CODE["account"]
-        )
-        for key, library in CODE["libraries"].items()
+    values = {
+        "shuffled": f"ε ≤ {numbers.up(shuffled_epsilon(plan))}",
+        "sigma": repr(plan.noise_multiplier),
+        "rate": repr(plan.sample_rate),
+        "steps": f"{plan.steps:_}",
+        "clip": repr(CLIP),
+        "delta": repr(plan.delta),
     }
+    return {key: _filled_in(library, values) for key, library in CODE["libraries"].items()}
+
+
+def _filled_in(library: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """The code of one library with the plan's numbers and the parts that libraries share."""
+    settings = CODE["numbers"].format_map({**values, "sampler": library["sampler"]})
+    return library["source"].format_map({"numbers": settings, "account": CODE["account"]})
 
 
 def to_card(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:

@@ -23,7 +23,6 @@ from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import CHARGED_KIND, UNREAD, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
-from dpviz.runs.words import words
 from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
@@ -340,10 +339,15 @@ def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> StartFro
     try:
         record = store.run(run)
     except KeyError:
-        raise ValueError(words("claims", "no_start", run=run)) from None
+        raise ValueError(
+            f"Expected start_from={run!r} to be a run that is kept here, found none: choose another start."
+        ) from None
     settings, why = settings_of(record), unfit(record, weights)
     if settings is None or why:
-        raise ValueError(words("claims", "unfit_start", record=record, why=why))
+        raise ValueError(
+            f"Expected start_from={record.title!r} to be a finished run with its weights, found one {why}: choose "
+            "another start."
+        )
     return StartFrom(str(weights(run)), (_origin(record, settings, store), *settings.origins))
 
 

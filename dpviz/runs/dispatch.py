@@ -23,7 +23,6 @@ from dpviz.runs.store.lock import alone
 from dpviz.runs.store.records import ACTIVE, OPEN, RESTARTED, RunRecord, State, StoreError
 from dpviz.runs.store.store import Store
 from dpviz.runs.waiting import Piece, Place, WaitingEvents, parts_of, pieces, remove
-from dpviz.runs.words import words
 from dpviz.runs.work import begun_executions, desired_state, work
 
 # Seconds between two looks while runs are open, and while none is; between two at the files of other machines.
@@ -53,6 +52,17 @@ NOBODY = Process("", 0, "")
 
 # States of a task that does nothing more: its scheduler has none, or this app still holds its future.
 OVER = (None, "erred", "memory")
+
+
+def _elsewhere(cluster: str) -> str:
+    return (
+        f"It runs on the Dask cluster at {cluster}, and this app is connected to another one: set "
+        f"DASK_SCHEDULER_ADDRESS={cluster} to see it go on, or stop it hard."
+    )
+
+
+def _no_workers(address: str) -> str:
+    return f"no worker has joined the Dask cluster at {address}: start one, as in 'dask worker {address}'."
 
 
 def key_of(run: str) -> str:
@@ -120,14 +130,17 @@ class Dispatcher:
             return damage
         if record.attempt and record.state != "queued":
             if (cluster := worker_of(self._store, record.id)["cluster"]) != connection.address:
-                return words("dispatch", "elsewhere", cluster=cluster) if cluster else ""
+                return _elsewhere(cluster) if cluster else ""
             return "" if record.state != "restarted" else self._busy(record)
         if connection.starting or connection.client is None:
             return connection.starting
         if connection.other_code:
-            return words("dispatch", "other_code")
+            return (
+                "it waits until the runs have ended that the workers compute with another version of dpviz; then they "
+                "start again with this one."
+            )
         if not working:
-            return words("dispatch", "no_workers", address=connection.address) if connection.address else ""
+            return _no_workers(connection.address) if connection.address else ""
         return self._busy(record)
 
     def _busy(self, record: RunRecord) -> str:
@@ -137,9 +150,9 @@ class Dispatcher:
         if not working or len(others) < len(working) or not all(others):
             return ""
         of = [self._of(key.removeprefix(PREFIX)) for key in others]
-        named = [one.title if one is not None else words("dispatch", "other") for one in of]
+        named = [one.title if one is not None else "work of another store" for one in of]
         count = "one is" if len(others) == 1 else f"{len(others)} are"
-        return words("dispatch", "busy", count=count, runs=", ".join(dict.fromkeys(named)))
+        return f"it waits for a free worker; {count} busy with {', '.join(dict.fromkeys(named))}."
 
     def close(self) -> None:
         """End the thread; what runs goes on."""

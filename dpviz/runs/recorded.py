@@ -20,7 +20,6 @@ from dpviz.runs.processes import this_process
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow, StoreError
 from dpviz.runs.store.store import open_store
-from dpviz.runs.words import words
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
 from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
 from dpviz.training.covered import UNDECLARED, UNPROTECTED
@@ -143,7 +142,9 @@ class _Record:
         """
         done, mechanism = self._training.done, self._training.mechanism
         if self._ended:
-            raise RuntimeError(words("store", "record_ended", step=done))
+            raise RuntimeError(
+                f"Expected no step after the record of this training ended, at step {done}: start a new training."
+            )
         if done < self._through:
             return
         self._tell()

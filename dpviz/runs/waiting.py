@@ -17,7 +17,6 @@ from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.folders import FILE, home, private_folder
 from dpviz.runs.store.records import FINAL_KINDS, Delivery, EventRow
-from dpviz.runs.words import words
 
 FOLDER = "runs-waiting"
 STORE = "runs.sqlite"
@@ -189,8 +188,11 @@ class WaitingEvents:
                 "begun": float(head["begun"]),
                 "earlier": earlier,
             }
-        self.damaged[name] = words("waiting", "damaged", name=name)
+        self._note_damage(name)
         return {"run": run, "execution": execution, "worker": {}, "begun": 0.0}
+
+    def _note_damage(self, name: str) -> None:
+        self.damaged[name] = f"Events of this run are damaged in the file {name}, so its whole plan will be claimed."
 
     def _row(self, name: str, line: bytes) -> EventRow | None:
         """The event of a line; None where it is not as it was written."""
@@ -203,7 +205,7 @@ class WaitingEvents:
             if right and data["kind"] == row.kind:
                 self._checksums[name] = own or ""
                 return EventRow(int(row.seq), str(row.kind), int(row.step), float(row.time), row.text)
-        self.damaged[name] = words("waiting", "damaged", name=name)
+        self._note_damage(name)
         return None
 
     def copy(self) -> "WaitingEvents":

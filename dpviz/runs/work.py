@@ -20,7 +20,6 @@ from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow, StoreError
 from dpviz.runs.waiting import EventFile, Place
-from dpviz.runs.words import words
 from dpviz.training.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -154,7 +153,9 @@ class Sender:
 
     def _refuse(self, since: float, error: Exception) -> None:
         if time.monotonic() - since > self._patience:
-            raise NotRecorded(words("store", "not_recorded", seconds=self._patience, error=error)) from error
+            raise NotRecorded(
+                f"The steps of this run could not be recorded for {self._patience:g} s, so it was stopped. {error}"
+            ) from error
 
     def close(self) -> None:
         """Pass on the rest; where that fails the thread goes on trying."""
@@ -274,11 +275,13 @@ class Wanted:
         """Why nobody does, in words; "" as long as somebody does."""
         task, now = self._worker.state.tasks.get(self._key), time.monotonic()
         if task is None or task.state not in ("executing", "long-running") or self._worker.status.name != "running":
-            return words("work", "given_up")
+            return "Nobody waits for this attempt any more: its cluster has ended, or another attempt has begun."
         if self._place.beside:
             self._seen = now
-        gone = self._watched and now - self._seen > STORE_GONE
-        return words("work", "no_store", place=self._place.store) if gone else ""
+        if self._watched and now - self._seen > STORE_GONE:
+            store = self._place.store
+            return f"Nobody waits for this run any more: the folder {store} no longer holds the recorded runs."
+        return ""
 
 
 def work(run: str, key: str, place: Place, target: str, settings: Event, options: Event) -> None:

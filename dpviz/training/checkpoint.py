@@ -92,7 +92,7 @@ def save(session: Session, *, run: str = "") -> bytes:
         Ended: where a loss shows only now that the run is over.
     """
     if not can_be_saved(session.settings):
-        raise refusal("checkpoint_of_correlated", s=session.settings)
+        raise refusal("checkpoint_of_correlated", decay=session.settings.noise_decay, band=session.settings.noise_band)
     session.charge()
     settings, state, random = session.settings, session.state, session.random
     states, sampler = random.states(), session.batches.sampler

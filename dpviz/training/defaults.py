@@ -33,7 +33,7 @@ def units_of(settings: RunSettings) -> int:
     if not settings.by_person:
         return examples
     if not (persons := data_of(settings.data).persons):
-        raise refusal("unit_of_data", s=settings)
+        raise refusal("unit_of_data", data=settings.data)
     return persons
 
 

@@ -167,7 +167,7 @@ class LogisticPosterior:
             sample = self._kept(random)
             if sample is not None:
                 return sample
-        raise RuntimeError(words("refusals", "no_draw_kept", draws=MOST_DRAWS))
+        raise RuntimeError(words("no_draw_kept", draws=MOST_DRAWS))
 
     def _kept(self, random: np.random.Generator) -> Array | None:
         """The first of `AT_ONCE` draws that is kept."""

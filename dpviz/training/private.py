@@ -349,7 +349,9 @@ class PrivateTraining(Iterator[Step]):
         """
         with self._alone():
             if not can_be_saved(self._settings):
-                raise refusal("checkpoint_of_correlated", s=self._settings)
+                raise refusal(
+                    "checkpoint_of_correlated", decay=self._settings.noise_decay, band=self._settings.noise_band
+                )
             self._binding.check(self._taken)
             states, public = self._random.states(), self._random.replayable or self._sampler.public
             saved = packed(

@@ -62,7 +62,7 @@ def correlated(mechanism: Mechanism, step: int, *, decay: float, band: int) -> M
     if decay == 0.0 and band == 1:
         return mechanism
     if not isinstance(mechanism, CorrelatedEpoch):
-        raise refusal("correlated_batches", sampler=InOrder.key, mechanism=mechanism)
+        raise refusal("correlated_batches", sampler=InOrder.key, mechanism=mechanism.text)
     if band > 1:
         return BandedNoise(mechanism.noise_multiplier, band, mechanism.batches, 1)
     return replace(mechanism, decay=decay, epochs=(step - 1) // mechanism.batches + 1)

@@ -17,11 +17,10 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.train.plan import plan
 from dpviz.runs.claims import claim_of_view
-from dpviz.runs.cluster.connection import WAITS
+from dpviz.runs.cluster.connection import not_equipped
 from dpviz.runs.engine import Engine
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store.records import Event
-from dpviz.runs.words import words
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.charts import draw
@@ -182,7 +181,7 @@ def test_a_lower_claim_of_dp_is_said_to_bound_bayesian_dp_too(
 
 def test_what_a_run_waits_for_is_its_headline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that lack dpviz, or a cluster that does not answer, once; else the runs ahead of it."""
-    create, lacking = engine.store.create, words("cluster", "not_equipped", where="worker at tls://<a>", waits=WAITS)
+    create, lacking = engine.store.create, not_equipped("worker at tls://<a>")
     first, run = (create(target="a:b", settings=TINY.to_json(), options={}, name="").id for _ in range(2))
     monkeypatch.setattr(engine, "_reconcile", lambda: None)
     monkeypatch.setattr(Engine, "problem", lacking)

@@ -13,7 +13,6 @@ from typing import Any
 from dpviz.runs.cluster import local
 from dpviz.runs.cluster.launch import worker_environment
 from dpviz.runs.cluster.tls import security_with
-from dpviz.runs.words import words
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 
@@ -38,6 +37,14 @@ WAITS = "Runs that wait stay queued, and it is tried again."
 
 class ClusterError(RuntimeError):
     """No cluster can be had; the message says why and where more is written."""
+
+
+def not_equipped(where: str) -> str:
+    """The problem of a cluster of which a part, as "worker at ADDRESS", has no dpviz."""
+    return (
+        f"dpviz cannot be imported by the Dask {where}: install it there, the same as here, with dpviz[train], and "
+        f"start it again. {WAITS}"
+    )
 
 
 def _after_the_end(record: logging.LogRecord) -> bool:
@@ -68,8 +75,10 @@ def connect(address: str, security: Any = None) -> Any:
     try:
         return make(address, set_as_default=False, timeout=CONNECT_LIMIT, security=security)
     except Exception as error:
-        facts = {"kind": type(error).__name__, "error": error, "variable": ADDRESS_VARIABLE}
-        raise ClusterError(words("cluster", "no_answer", address=address, **facts)) from error
+        raise ClusterError(
+            f"No Dask scheduler answers at {address} ({type(error).__name__}: {error}). Start it, or unset "
+            f"{ADDRESS_VARIABLE} to use a local one."
+        ) from error
 
 
 class Connection:
@@ -144,7 +153,7 @@ class Connection:
         try:
             for package in NEEDED:
                 if importlib.util.find_spec(package) is None:
-                    raise ClusterError(words("cluster", "not_installed", package=package))
+                    raise ClusterError(f"Training needs {package}, which is not installed: pip install 'dpviz[train]'.")
             self._open(os.environ.get(ADDRESS_VARIABLE, ""), start=start)
         except (ClusterError, OSError) as error:
             self.leave()
@@ -217,7 +226,7 @@ class Connection:
             ]
             others = len(lacking) - NAMED
             where = " and the ".join(lacking[:NAMED]) + f" and {others} more" * (others > 0)
-            self.problem = words("cluster", "not_equipped", where=where, waits=WAITS) if lacking else ""
+            self.problem = not_equipped(where) if lacking else ""
         return not self.problem
 
     def leave(self) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Event
-from dpviz.runs.words import words
 
 KEY = "checksum"
 NONE = "Its file has no checksums: whether events were removed or changed is not known."
@@ -75,9 +74,15 @@ def verified(attempts: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str
     for event in sorted(events, key=lambda event: (event["attempt"], event["seq"])):
         attempt, seq, data = event["attempt"], event["seq"], event["data"]
         if seq == place.get(attempt, -1) + 1 and data.get(KEY) != checksum(last.get(attempt, ""), seq, data):
-            raise NotARun(words("exchange", "changed_event", seq=seq, attempt=attempt))
+            raise NotARun(
+                f"Expected event {seq} of attempt {attempt} as it was recorded, found one that does not match its "
+                "checksum: it was changed, or an event before it was removed."
+            )
         last[attempt], place[attempt] = str(data.get(KEY)), seq
     for attempt in attempts:
         if attempt["attempt"] in last and attempt.get(KEY) != last[attempt["attempt"]]:
-            raise NotARun(words("exchange", "another_end", attempt=attempt["attempt"]))
+            raise NotARun(
+                f"Expected attempt {attempt['attempt']} to end with the event of its checksum, found another end: "
+                "events were removed."
+            )
     return MATCH

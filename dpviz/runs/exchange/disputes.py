@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 from dpviz._remember import MEMORY
 from dpviz.runs.store.records import IMPORTED_KIND, RunRecord
 from dpviz.runs.store.store import Store
-from dpviz.runs.words import words
 
 MISMATCH = "claims do not match"
-IMPORTED = words("exchange", "imported")
+IMPORTED = (
+    "Imported from a file: its data, model, accuracy and the source of its noise are as the file states and were not "
+    "checked. Every ε is recomputed from the mechanisms and distances in the file."
+)
 # Other processors and libraries round otherwise; a step costs far more than this.
 _SAME = 1e-6
 
@@ -57,8 +59,10 @@ def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
 
 def dispute_words(disputes: Sequence[Dispute]) -> str:
     """All of them in one sentence; empty where there is none."""
+    if not disputes:
+        return ""
     listed = "; ".join(dispute.words for dispute in disputes)
-    return words("exchange", "disputes", mismatch=MISMATCH, listed=listed) if disputes else ""
+    return f"Its {MISMATCH} its steps: {listed}. The numbers shown are recomputed from its mechanisms and distances."
 
 
 def of_event(data: Mapping[str, Any]) -> tuple[Dispute, ...]:

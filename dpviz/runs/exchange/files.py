@@ -31,7 +31,6 @@ from dpviz.runs.store.digest import Digest, Table, joined
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
-from dpviz.runs.words import words
 from dpviz.runs.work import TRAINING
 from dpviz.training.covered import NOT_COVERED, heading, not_covered
 
@@ -93,7 +92,9 @@ def too_long(store: Store, run: str) -> str:
     for attempt in store.attempts(run):
         taken += sum(count for *_, count in store.digest(run, attempt["attempt"]).spent)
     taken = max(taken, store.run(run).steps)
-    return words("exchange", "too_long", taken=taken, most=STEPS) if taken > STEPS else ""
+    if taken <= STEPS:
+        return ""
+    return f"it took {taken:,} steps, and a file holds at most {STEPS:,}. CSV and Parquet hold all of them."
 
 
 def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:

@@ -11,7 +11,6 @@ from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import FINAL_KINDS, Event
-from dpviz.runs.words import words
 from dpviz.training.accounts.claims import was_planned
 from dpviz.training.accounts.live import LiveAccounts, decoded, encoded
 from dpviz.training.plan import mechanism_at
@@ -136,7 +135,8 @@ class Recheck:
             return {}
         noise = data["mechanism"][0]
         if self.settings is not None and noise != self.settings.count_noise:
-            raise NotARun(words("exchange", "count_noise", settings=self.settings, noise=noise))
+            wanted = self.settings.count_noise
+            raise NotARun(f"Expected the noise of a count to be count_noise={wanted:g}, found {noise:g}.")
         accounts.count(SampledGaussian(*data["mechanism"][:2]))
         readings = accounts.epsilons()
         self.read(f"after the count at step {step:,}", data.get("epsilon") or {}, readings)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from dpviz.runs.store.folders import only_a_file, private_file
 from dpviz.runs.store.lock import alone
-from dpviz.runs.words import words
 
 KEPT = "runs-kept-"  # a backup that held more than the next one
 NEW = "runs-new-"  # what a rescue writes, while it goes on
@@ -91,7 +90,8 @@ def _keep(backup: Path) -> None:
     day = time.strftime("%Y-%m-%d", time.localtime(backup.stat().st_mtime))
     kept = _dated(backup)
     backup.replace(kept)
-    write_note(kept.with_suffix(".txt"), words("store", "backup_kept", day=day, kept=kept))
+    holds = "runs that are no longer in the store, or more of their steps"
+    write_note(kept.with_suffix(".txt"), f"The backup of {day} holds {holds}. It was kept as {kept}.")
 
 
 def _dated(path: Path) -> Path:
@@ -108,7 +108,8 @@ def keep(path: Path) -> None:
     private_file(kept)
     with closing(sqlite3.connect(path)) as store, closing(sqlite3.connect(kept)) as copy:
         store.backup(copy)
-    write_note(kept.with_suffix(".txt"), words("store", "taken_over", path=path, kept=kept))
+    brought = f"The recorded runs, {path}, were brought into the format of this version."
+    write_note(kept.with_suffix(".txt"), f"{brought} What they were is kept as {kept}.")
 
 
 def write_note(note: Path, text: str) -> str:

@@ -14,7 +14,6 @@ from dpviz.runs.store.copies import back_up, backup_of, sweep
 from dpviz.runs.store.earlier import take_over
 from dpviz.runs.store.folders import FILE, only_a_file, private_file, private_home, tighten
 from dpviz.runs.store.records import StoreError
-from dpviz.runs.words import words
 
 # What may lie in a folder that is ours alone.
 OURS = ("runs", "weights", "logs")
@@ -140,7 +139,10 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
             if not 0 <= before <= _LAST_FORMAT and columns(db) == wanted_columns():
                 raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {before}")
             if before > SCHEMA_VERSION:
-                raise StoreError(words("store", "later_version", path=path, version=before, here=SCHEMA_VERSION))
+                raise StoreError(
+                    f"{path} was written by a later version (format {before}, here {SCHEMA_VERSION}). Set DPVIZ_HOME "
+                    "to another folder."
+                )
             if before == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
                 raise sqlite3.DatabaseError(f"{DAMAGE}its tables are not those of dpviz")
             for statement in SCHEMA.split(";"):
@@ -238,7 +240,8 @@ class SqliteFile:
 
     def _not_kept(self, error: OSError | ValueError) -> StoreError:
         why = error.strerror if isinstance(error, OSError) else error
-        return StoreError(words("store", "not_kept", path=repr(str(self.path))[1:-1], why=why))
+        path = repr(str(self.path))[1:-1]
+        return StoreError(f"Runs cannot be kept in {path} ({why}): set DPVIZ_HOME to a folder that can be written.")
 
     def back_up(self) -> None:
         """Copy the file, as it is at one moment, to its `backup_of`.
@@ -269,7 +272,10 @@ class SqliteFile:
         try:
             notice = self._set_aside(self.path, why)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(words("store", "not_set_aside", path=self.path, why=why, error=error)) from error
+            raise StoreError(
+                f"The runs in {self.path} are damaged ({why}), and it cannot be set aside ({error}): move it away, or "
+                "set DPVIZ_HOME to another folder."
+            ) from error
         return Damaged(notice or f"The runs in {self.path} were damaged; a new store was created. Load the page again.")
 
     def _inode(self) -> int:

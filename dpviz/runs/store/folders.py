@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpviz.runs.store.records import StoreError
-from dpviz.runs.words import words
 
 FOLDER = 0o700
 FILE = 0o600
@@ -30,7 +29,7 @@ def home() -> Path:
                 raise ValueError("a name holds no NUL")
             return Path(chosen).expanduser()
         except (ValueError, RuntimeError) as error:  # RuntimeError: "~name" of an account that is not there
-            raise StoreError(words("store", "no_folder", chosen=chosen, error=error)) from error
+            raise StoreError(f"Expected DPVIZ_HOME={chosen!r} to be the name of a folder: {error}.") from error
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "dpviz"
     if sys.platform == "darwin":
@@ -57,7 +56,9 @@ def scratch_folder(log: Path) -> Path:
         folder.mkdir(mode=FOLDER)
     state = folder.lstat()
     if not stat.S_ISDIR(state.st_mode) or (hasattr(os, "geteuid") and state.st_uid != os.geteuid()):
-        raise PermissionError(words("store", "not_your_folder", folder=folder))
+        raise PermissionError(
+            f"Expected {folder} to be a folder of your own, not a link or another account's: remove it."
+        )
     folder.chmod(FOLDER)
     return folder
 

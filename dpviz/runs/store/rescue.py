@@ -19,7 +19,6 @@ from dpviz.runs.store.file import checksum_of, checksum_of_run, insert, prepare_
 from dpviz.runs.store.folders import only_a_file, private_file
 from dpviz.runs.store.lock import alone
 from dpviz.runs.store.records import FINAL_KINDS, STATES
-from dpviz.runs.words import words
 
 PREFIX = "runs-damaged-"
 INCOMPLETE = "its record was damaged and could not be read whole: its privacy loss is unknown"
@@ -48,10 +47,31 @@ def set_aside(path: Path, why: str) -> str:
         backup = _day_of(backup_of(path))
         whole, partly = _begin_anew(path, fresh)
         _swap(path, aside, fresh)
-        key = "set_aside" if aside.exists() else "gone" if backup else "gone_without_backup"
-        facts = {"why": why, "path": path, "aside": aside, "day": stamp[:10], "backup": backup}
-        more = f", {partly} in part" if partly else ""
-        return write_note(aside.with_suffix(".txt"), words("store", key, whole=whole, more=more, **facts))
+        read = f"{whole} runs could be read whole" + (f", {partly} in part" if partly else "")
+        if aside.exists():
+            note = _was_damaged(why, aside, stamp[:10], read)
+        else:
+            note = _was_gone(path, stamp[:10], backup, read)
+        return write_note(aside.with_suffix(".txt"), note)
+
+
+def _was_damaged(why: str, aside: Path, day: str, read: str) -> str:
+    return (
+        f"The recorded runs were damaged ({why}). They were set aside as {aside} on {day}, and a new store was begun: "
+        f"{read}. The file set aside may hold runs that you remove later: delete it if you do not need it."
+    )
+
+
+def _was_gone(path: Path, day: str, backup: str, read: str) -> str:
+    if not backup:
+        return (
+            f"The recorded runs, {path}, were gone on {day}, although there are weights of runs in the same folder. "
+            "There was no backup, so a new store was begun."
+        )
+    return (
+        f"The recorded runs, {path}, were gone on {day}. Their backup of {backup} was taken: {read}. What was recorded "
+        "after that backup is missing."
+    )
 
 
 def notices(folder: Path) -> list[str]:

@@ -38,7 +38,6 @@ from dpviz.runs.store.records import (
     new_id,
 )
 from dpviz.runs.store.rescue import notices, set_aside
-from dpviz.runs.words import words
 
 T = TypeVar("T")
 
@@ -325,7 +324,9 @@ class Store:
         """Hide it; `undelete` brings it back. An open run is refused with ValueError."""
         record = self.run(run)
         if record.state in OPEN:
-            raise ValueError(words("store", "not_ended", record=record))
+            raise ValueError(
+                f"Expected {record.title} to have ended before it is deleted; it is {record.state}: stop it."
+            )
         self._set(run, deleted=time.time())
 
     def undelete(self, run: str) -> None:

@@ -134,7 +134,7 @@ class BayesianAccount:
             ValueError: past the plan: the costs so far hold for T steps only. Call `replan` first.
         """
         if self.taken >= self.total_steps:
-            raise refusal("past_plan", s=self)
+            raise refusal("past_plan", total_steps=self.total_steps)
         self._charges.append((mechanism, np.asarray(distances, dtype=np.float64)))
         self.taken += 1
 

@@ -58,7 +58,9 @@ def check_run(settings: RunSettings, examples: int) -> None:
         return
     mechanism, budget = mechanism_at(settings, 1, examples), budget_filter(settings, examples)
     if not budget.allows(mechanism):
-        raise refusal("first_step_over_budget", budget=budget, mechanism=mechanism, settings=settings)
+        raise refusal(
+            "first_step_over_budget", target=budget.target_epsilon, mechanism=mechanism.text, delta=settings.delta
+        )
 
 
 @remembered
@@ -79,7 +81,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
     settings = as_planned(settings)  # fixed ahead, whatever was lost since
     epsilon = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
     if not math.isfinite(epsilon):
-        raise refusal("no_finite_promise", settings=settings)
+        raise refusal("no_finite_promise", noise_multiplier=settings.noise_multiplier)
     return epsilon
 
 
@@ -100,7 +102,7 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
         for mechanism, count in before:
             budget.spend(mechanism, count)
     except BudgetExceeded:
-        raise refusal("budget_spent_before", budget=budget, runs=names(settings)) from None
+        raise refusal("budget_spent_before", target=budget.target_epsilon, runs=names(settings)) from None
     return budget
 
 

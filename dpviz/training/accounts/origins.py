@@ -5,6 +5,7 @@ account of this run begins with what the earlier ones may have spent. Of other d
 """
 
 import math
+from collections.abc import Iterator
 from typing import TypeVar
 
 from dpviz.accounting.claims import rounded_up
@@ -13,7 +14,7 @@ from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
 from dpviz.training.samplers import SAMPLERS, stored
 from dpviz.training.values import LOST, OTHER_DATA, SAME_DATA, Origin, RunValues
-from dpviz.training.words import refusal
+from dpviz.training.words import Refusal, refusal
 
 MOST_ORIGINS = 20  # runs that led to a run's start, one from another
 
@@ -102,17 +103,23 @@ def check_origins(settings: RunValues) -> None:
     if number > MOST_ORIGINS:
         raise refusal("many_origins", name=earlier[0].name, most=MOST_ORIGINS, number=number)
     for origin in earlier:
-        broken = {
-            "data_of_origin": origin.data not in DATA_SETS and not is_own(origin.data),
-            "counts_of_origin": not all(one[-1] >= 1 for one in origin.mechanisms),
-            "spent_of_origin": not origin.unbounded and not origin.mechanisms and not origin.demonstrations,
-            "epsilon_of_origin": origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf,
-            "delta_of_origin": not 0.0 < origin.delta < 1.0,
-        }
-        for rule, is_broken in broken.items():
-            if is_broken:
-                raise refusal(rule, o=origin)
+        if broken := next(_broken(origin), ""):
+            raise Refusal(f"Expected start_from={origin.name!r} {broken}.")
         list(origin.events)  # σ and q that cannot be are refused
+
+
+def _broken(origin: Origin) -> Iterator[str]:
+    """What an origin should have, and has not; continues a sentence."""
+    if origin.data not in DATA_SETS and not is_own(origin.data):
+        yield f"to name its data, found {origin.data!r:.60}"
+    if not all(one[-1] >= 1 for one in origin.mechanisms):
+        yield "with step counts that are 1 or more"
+    if not origin.unbounded and not origin.mechanisms and not origin.demonstrations:
+        yield "to state what it spent, or why this is unknown"
+    if origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf:
+        yield f"with an ε that is a number, found {origin.epsilon}"
+    if not 0.0 < origin.delta < 1.0:
+        yield f"with δ in (0, 1), found {origin.delta}"
 
 
 def check_start(settings: RunValues) -> None:
@@ -130,7 +137,7 @@ def check_start(settings: RunValues) -> None:
         kinds = {mechanism.adjacency for mechanism, _ in origin.events}
         if kinds - {SAMPLERS[settings.sampler].kind.adjacency}:
             there = " and ".join(sorted(map(str, kinds)))
-            raise refusal("adjacency_of_origin", name=origin.name, there=there, s=settings)
+            raise refusal("adjacency_of_origin", name=origin.name, there=there, sampler=settings.sampler)
     if settings.bayesian and on_the_same(as_planned(settings)):
         raise refusal("bayesian_start", names=names(as_planned(settings)))
 

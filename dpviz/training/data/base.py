@@ -173,7 +173,7 @@ class DataSet:
         hint = f" ({self.package_hint})" if self.package_hint else ""
         names, folders, tries = " or ".join(wanted.names), ", ".join(map(str, places)), "; ".join(failures)
         facts = {"names": names, "folders": folders, "tries": tries or "none known", "hint": hint}
-        raise DataUnavailable(words("refusals", "data_nowhere", key=self.key, **facts))
+        raise DataUnavailable(words("data_nowhere", key=self.key, **facts))
 
     def scaled(self, train: tuple[Bytes, Bytes], test: tuple[Bytes, Bytes]) -> Parts:
         """Images (n, c, h, w) and labels of both parts for a network: on [0, 1], less `mean`, over `std`."""
@@ -204,5 +204,5 @@ def _read(path: Path, wanted: DataFile) -> bytes:
             raise ValueError(f"Expected {path} to be a gzip file: {error}. Delete it and try again.") from None
     digest = hashlib.sha256(raw).hexdigest()
     if digest != wanted.sha256:
-        raise refusal("data_checksum", path=path, wanted=wanted, digest=digest)
+        raise refusal("data_checksum", path=path, wanted=wanted.sha256, digest=digest)
     return raw

@@ -64,7 +64,7 @@ class TrainingData(NamedTuple):
         if not settings.by_person:
             return len(self.train_y)
         if self.persons is None:
-            raise refusal("unit_of_data", s=settings)
+            raise refusal("unit_of_data", data=settings.data)
         return np.unique(self.persons).size
 
 

@@ -93,7 +93,7 @@ class IndexedExamples:
         """
         owners = _named(persons)
         if owners.shape != (len(self),) or owners.dtype.kind not in "iubUS":
-            raise refusal("no_persons", rows=len(self), owners=owners)
+            raise refusal("no_persons", rows=len(self), shape=owners.shape, dtype=owners.dtype)
         return Persons(owners)
 
     def refuse_repeats(self, persons: Any) -> None:

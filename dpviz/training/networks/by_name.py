@@ -26,7 +26,7 @@ def suits(model: str, data: Examples) -> None:
     """Refuses a model that cannot read these examples."""
     wanted = MODELS[_validate.choice("model", model, tuple(MODELS))].unfit(data.shape)
     if wanted:
-        raise refusal("shape_of_model", model=model, wanted=wanted, data=data)
+        raise refusal("shape_of_model", model=model, wanted=wanted, shape=data.shape)
 
 
 def build(model: str, data: Examples, *, seed: int) -> nn.Module:

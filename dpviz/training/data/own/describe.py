@@ -24,7 +24,7 @@ _FAR = 5.0  # standard deviations at which scaled numbers end
 KINDS = ("csv", "npz", "images")
 _RANGE = {"low", "high", "mean", "std"}
 
-_NOT_COVERED = words("refusals", "own_ranges")
+_NOT_COVERED = words("own_ranges")
 
 
 class NotADataSet(ValueError):
@@ -218,11 +218,17 @@ class Description:
     def wrong_number(self, part: Location, number: str) -> NotADataSet:
         """The error for a part that does not contain as many examples as declared."""
         what = "images" if self.kind == "images" else "rows"
-        return NotADataSet(words("refusals", "own_number", part=part, what=what, data=self, number=number))
+        return NotADataSet(
+            f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {number}. Set "
+            f"examples to their public number, and keep as many {what}."
+        )
 
     def no_class(self, where: str) -> NotADataSet:
         """The error for a label that is not one of the classes."""
-        return NotADataSet(words("refusals", "own_class", where=where, data=self))
+        return NotADataSet(
+            f"{where}: expected one of the classes of {self.name}.toml, found something else. Add it there, or leave "
+            "the example out."
+        )
 
 
 def described(path: Path) -> Description:
@@ -248,7 +254,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
     own = ("label", "separator", "columns", "person") if kind == "csv" else ("shape", "scale")
     top.only(("title", "kind", "public", "classes", "train", "test", "split", *own))
     if not top.flag("public"):
-        raise top.refuse(words("refusals", "own_public"))
+        raise top.refuse(words("own_public"))
     if kind == "csv":
         columns = _columns(top.table("columns"), label := top.text("label"))
         shape: tuple[int, ...] = (sum(column.width for column in columns),)
@@ -256,7 +262,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         layout["separator"] = top.text("separator", ",", longest=1)
         layout["person"] = top.text("person") if "person" in top.entries else ""
         if layout["person"] and "split" in top.entries:
-            raise top.refuse(words("refusals", "own_split_of_persons"))
+            raise top.refuse(words("own_split_of_persons"))
     else:
         stored, shape = _shape(top, kind)
         if "scale" not in top.entries:

@@ -31,11 +31,11 @@ def find(data: str, folder: str | Path | None = None) -> Description:
     name = f"{data.removeprefix(PREFIX)}.toml"
     place = folder or os.environ.get("DPVIZ_DATA")
     if not place:
-        raise DataUnavailable(words("refusals", "own_without_folder", data=data, name=name))
+        raise DataUnavailable(words("own_without_folder", data=data, name=name))
     try:
         return _described(Path(place) / name)
     except OSError:
-        raise DataUnavailable(words("refusals", "own_missing", data=data, name=name, place=place)) from None
+        raise DataUnavailable(words("own_missing", data=data, name=name, place=place)) from None
 
 
 def available() -> tuple[dict[str, Description], tuple[str, ...]]:
@@ -50,7 +50,7 @@ def available() -> tuple[dict[str, Description], tuple[str, ...]]:
     for path in paths:
         try:
             if not is_own(f"{PREFIX}{path.stem}"):
-                raise NotADataSet(words("refusals", "own_name", name=path.name[:60]))
+                raise NotADataSet(words("own_name", name=path.name[:60]))
             descriptions[f"{PREFIX}{path.stem}"] = _described(path)
         except NotADataSet as problem:
             problems.append(str(problem))

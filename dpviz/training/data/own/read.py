@@ -110,7 +110,10 @@ def _worded(data: Description) -> Iterator[None]:
     except OSError as problem:
         name = str(problem.filename or "a file").removeprefix(str(data.folder)).lstrip("/\\")
         if isinstance(problem, FileNotFoundError):
-            raise DataUnavailable(words("refusals", "own_file_missing", data=data, name=name)) from None
+            raise DataUnavailable(
+                f"{data.name}: {name} is not on the machine that trains. Put it beside {data.name}.toml, in the folder "
+                "that DPVIZ_DATA names there."
+            ) from None
         raise NotADataSet(f"{data.name}: {name} cannot be read: {problem.strerror}.") from None
 
 
@@ -158,10 +161,14 @@ def read_csv(data: Description, part: Location) -> Examples:
 def _persons(data: Description, part: Location, owners: list[str]) -> npt.NDArray[np.int64]:
     """A number for the person of each row, (n,)."""
     names, persons = np.unique(owners, return_inverse=True)
+    column = f"{part.file}, column {data.person!r}"
     if "" in names:
-        raise NotADataSet(words("refusals", "own_empty_person", part=part, data=data))
+        raise NotADataSet(f"{column}: expected the person of every row, found an empty cell.")
     if len(names) != part.persons:
-        raise NotADataSet(words("refusals", "own_number_of_persons", part=part, data=data, number=len(names)))
+        raise NotADataSet(
+            f"{column}: expected {part.persons:,} persons as {data.name}.toml declares, found {len(names):,}. Set "
+            "persons to the public number of persons, and keep the rows of so many persons."
+        )
     return persons.astype(np.int64)
 
 
@@ -233,7 +240,7 @@ def _array(
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError):
         raise NotADataSet(f"{where}: expected an array as numpy.savez writes it.") from None
     if dtype.hasobject:
-        raise NotADataSet(words("refusals", "own_objects", where=where))
+        raise NotADataSet(words("own_objects", where=where))
     if dtype.kind not in kinds or dtype.itemsize > item:
         raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
     if stored != shape:
@@ -246,7 +253,7 @@ def _array(
             padded = True
     if padded:
         size = math.prod(shape) * dtype.itemsize
-        raise NotADataSet(words("refusals", "own_length", where=where, size=size))
+        raise NotADataSet(words("own_length", where=where, size=size))
     return array
 
 
@@ -297,7 +304,10 @@ def image_files(data: Description, part: Location) -> Iterator[tuple[int, Path]]
     root = data.folder / part.file
     here = {path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")}
     if here - set(data.classes):
-        raise NotADataSet(words("refusals", "own_folders", part=part, data=data))
+        raise NotADataSet(
+            f"{part.file}: expected folders named after the classes of {data.name}.toml only, found another. Add its "
+            "class there, or remove the folder."
+        )
     for label, name in enumerate(data.classes):
         if name in here:
             files = (path for path in (root / name).iterdir() if path.is_file() and not path.name.startswith("."))
@@ -314,7 +324,10 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
             warnings.simplefilter("ignore")  # Pillow's, of huge images: refused below
             with Image.open(file, formats=_FORMATS) as image:
                 if image.size != (width, height):
-                    raise NotADataSet(words("refusals", "own_size", where=where, shape=data.shape, image=image))
+                    raise NotADataSet(
+                        f"{where}: expected {width} × {height} pixels as declared, found {image.size[0]:,} × "
+                        f"{image.size[1]:,}. All images must have the same size."
+                    )
                 if image.mode not in _MODES:
                     raise NotADataSet(f"{where}: expected eight bits a channel. Save it again as PNG or JPEG.")
                 pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
