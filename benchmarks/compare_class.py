@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/compare_class.py
 
 Every visitor is a client of the wire protocol (`tools/attack/crowd.py`): it opens its page over a websocket of its own
-and, when all have theirs, asks for the frames of 30 stops as `dpviz/charts/hand/frames.js` does, until it has them all.
+and, when all have theirs, asks for the frames of 30 stops as `dpviz/charts/browser/frames.js` does, until it has all.
 A second round asks for the same stops again: what the class has asked for is there. In a second class, on a server of
 its own, ten seconds pass between the opening of the pages and the pull.
 """

@@ -27,10 +27,10 @@ ACCOUNTANTS: tuple[type[Accountant], ...] = (
 Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer", "mixture"]
 _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
-# Those that a run reads after every step; what they, and the tight one, which reads a whole run, are called there.
+# Those that a run reads after every step.
 LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant) and each.live)
-_ASKED: tuple[type[Accountant], ...] = (*LIVE, OdometerAccountant, Tight)  # runs of earlier versions read odometer
-PROVERS = {each.name: each().short_label for each in _ASKED}
+# What they, and the numerical accountant, which reads a whole run, are called where runs are shown.
+PROVERS: dict[str, str] = {each.name: each().short_label for each in (*LIVE, Tight)}
 FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
 READINGS = PROVERS | {BAYESIAN: BAYESIAN_CARD.name}
 

@@ -119,7 +119,7 @@ class HistogramPlot:
     def data(self) -> pd.DataFrame:
         return pd.DataFrame({self.column: np.sort(self.distances)})
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """The same: counts of several samples on each other tell nothing."""
         return self
 
@@ -230,7 +230,7 @@ class OverlaidPlot(Listed):
         layout = look.base_layout(height, SIDES | {"t": 48}) | {"xaxis": bare, "yaxis": bare}
         return Chart({"data": [unseen(0, 0)], "layout": layout | {"annotations": [words], "shapes": []}}, ())
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         kept = tuple(
             replace(sample, name=f"{name}: {sample.name}", faded=True)
             for name, other in self.of_kind(pinned)

@@ -46,7 +46,7 @@ class Plot(Protocol):
     def alt(self) -> str:
         """The plot in a sentence, for those who do not see it."""
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """The same plot with what is kept of other plots of its kind, faded and named."""
 
 
@@ -225,7 +225,7 @@ class LinePlot:
         )
         return f"{sentence} {self.summary}".strip()
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         plots = [(name, other) for name, other in pinned if isinstance(other, LinePlot)]
         lines = tuple(
             replace(line, key=f"{name}.{line.key}", name=f"{name}: {line.name}", faded=True)

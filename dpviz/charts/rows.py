@@ -151,7 +151,7 @@ class DotPlot:
         rows = [(dot.key or dot.called, dot.value, dot.why) for dot in self.own]
         return pd.DataFrame(rows, columns=[self.rows, self.x.filed, "why_none"])
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """The same plot with the dots of others on the same axis."""
         kept = tuple(
             replace(dot, hover=f"{escape(name)}: {dot.text}", faded=True)
@@ -272,7 +272,7 @@ class AllowedPlot(Listed):
             data.append(_bar(bound, row, BAR * min(1.0, len(names) / 3)))
         return Chart({"data": data + [_spots(attack, len(names)) for attack in self.reached], "layout": layout}, ())
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         others = self.of_kind(pinned)
         kept = tuple(replace(mark, name=name, faded=True) for name, other in others for mark in other.reached)
         return replace(self, reached=self.reached + kept)

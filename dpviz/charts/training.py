@@ -7,14 +7,13 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.methods import FAMILIES, READINGS, MixtureOdometer, OdometerAccountant
+from dpviz.accounting.methods import FAMILIES, READINGS, MixtureOdometer
 from dpviz.charts import Axis, Chart, LinePlot, Mark, Span, look
 from dpviz.charts.histogram import counted_histogram
 from dpviz.charts.marks import Band, Floor, Line, extremes, floats
 from dpviz.fields import numbers
 
-FAMILY = FAMILIES | dict.fromkeys((MixtureOdometer.name, OdometerAccountant.name), "odometer_run")
-FAMILY |= {bayesian.NAME: bayesian.NAME}
+FAMILY = FAMILIES | {MixtureOdometer.name: "odometer_run", bayesian.NAME: bayesian.NAME}
 COLORS = {
     "test": look.BLUE,
     "train": look.GREY,

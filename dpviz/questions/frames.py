@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpviz.charts.hand.pack import Packer
+from dpviz.charts.browser.pack import Packer
 from dpviz.charts.plot import HEIGHT
 from dpviz.fields import AnyField, Field, Number
 from dpviz.questions import units

@@ -9,7 +9,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.pld.quick import quick_accuracy, settled
+from dpviz.accounting.pld.quick import quick_accuracy, within_one_percent
 from dpviz.charts import Column
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
@@ -23,7 +23,7 @@ RIGHT = "Best attack accuracy"
 def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
     """Of the best attack at even odds, never above `accuracy_soon`; some 0.1 s."""
     best = best_accuracy(mechanism=mechanism, steps=steps)
-    return best._replace(upper=float(settled(best.upper, accuracy_soon(mechanism, steps).upper)))
+    return best._replace(upper=float(within_one_percent(best.upper, accuracy_soon(mechanism, steps).upper)))
 
 
 def accuracy_soon(mechanism: Mechanism, steps: int) -> Accuracy:

@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 
 from dpviz._version import __version__
 from dpviz.charts import Plot, hand
-from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
+from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
 from dpviz.questions import AnyQuestion

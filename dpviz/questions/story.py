@@ -92,12 +92,12 @@ class Now:
         return numbers.rounded_down(extra, 2) if 0.0 < extra < math.inf else 0.0
 
 
-def beside_larger(answer: Answer[ComposeFacts]) -> Plot:
+def with_larger_batches(answer: Answer[ComposeFacts]) -> Plot:
     """With the curve of larger batches, faded."""
     larger = Now(answer).larger
     if larger is None:
         return answer.plot
-    plot: Plot = answer.plot.beside([(f"q = {numbers.plain(larger.mechanism.sample_rate)}", larger.answer.plot)])
+    plot: Plot = answer.plot.with_pinned([(f"q = {numbers.plain(larger.mechanism.sample_rate)}", larger.answer.plot)])
     return plot
 
 
@@ -234,7 +234,7 @@ class Stop:
 STOPS = (
     Stop("What does ε mean?", meaning, {"curves": "moments.renyi_improved"}),
     Stop("Why count moments?", moments, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
-    Stop("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=beside_larger),
+    Stop("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=with_larger_batches),
     Stop("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),
     Stop("What does an attacker see?", roc, {"aview": ROC.asked_as}, ROC, ATTACK),
     Stop("What if data are typical?", TYPICAL, {"curves": f"{Renyi().family}.{BAYESIAN}"}),

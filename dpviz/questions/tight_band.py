@@ -15,7 +15,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
-from dpviz.accounting.pld.quick import quick_epsilon, settled
+from dpviz.accounting.pld.quick import quick_epsilon, within_one_percent
 from dpviz.charts import Band, LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism
@@ -92,7 +92,7 @@ def interval(events: Sequence[Event], delta: float) -> TightBand:
     """Both ends after all of them."""
     tight, soon = tight_epsilon_of_events(events, delta), end(events, delta)
     low = np.where(np.isnan(soon.upper), np.nan, tight.lower)
-    return TightBand(soon.x, low, settled(tight.upper, soon.upper), tight.reason)
+    return TightBand(soon.x, low, within_one_percent(tight.upper, soon.upper), tight.reason)
 
 
 @remembered
@@ -108,7 +108,7 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
             tight = tight_epsilon(mechanism, marks[part][useful[part]], delta)
             lower[part][useful[part]], upper[part][useful[part]] = tight.lower, tight.upper
             reasons.append(tight.reason)
-    upper[-1] = settled(upper[-1], soon)
+    upper[-1] = within_one_percent(upper[-1], soon)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
         reasons.append(

@@ -193,7 +193,7 @@ class Dispatcher:
             self._lose()
         self.connection.open(start=self._warm or any(record.state == "queued" for record in runs))
         if self.connection.client is None:
-            self._settle_without(runs)
+            self._update_without_cluster(runs)
             return TICK
         self.connection.look()
         if self.connection.other_code and (self._warm or any(not record.attempt for record in runs)):
@@ -206,7 +206,7 @@ class Dispatcher:
         self._collect()  # what a task that is not known any more left behind
         for record in self._open_runs():
             if record.id in states:
-                self._settle(record, states[record.id])
+                self._update(record, states[record.id])
         return TICK
 
     def _open_runs(self) -> list[RunRecord]:
@@ -241,7 +241,7 @@ class Dispatcher:
             if not self._record(came):
                 break
         whole = sorted(seen & self._waiting.whole)
-        if over := [name for name in whole if self._store.settle(*parts_of(name))]:
+        if over := [name for name in whole if self._store.all_recorded(*parts_of(name))]:
             there(remove, over)
             self._waiting.forget(over)
 
@@ -292,7 +292,7 @@ class Dispatcher:
         answer = client.sync(client.scheduler.get_task_status, keys=list(keys))
         return {keys[key]: state for key, state in answer.items()}
 
-    def _settle(self, record: RunRecord, state: str | None) -> None:
+    def _update(self, record: RunRecord, state: str | None) -> None:
         """Do what follows from the state of a run's task."""
         if record.desired == "kill":
             return self._kill(record)
@@ -302,7 +302,7 @@ class Dispatcher:
             return None
         self._sent.pop(record.id, None)  # a result that is held would be computed again if its worker died
         if state in OVER:
-            self._settle_lost(record)
+            self._update_lost(record)
         else:
             self._pass_on(record)
             self._check_worker(record)
@@ -453,15 +453,15 @@ class Dispatcher:
         self._sent.clear()
         self.connection.leave()
 
-    def _settle_without(self, runs: Sequence[RunRecord]) -> None:
+    def _update_without_cluster(self, runs: Sequence[RunRecord]) -> None:
         """No cluster is up: of the local one nothing that had begun is left."""
         if self.connection.local and local.find(self._folder) is None:
             self._collect()
             for record in runs:
                 if record.attempt and self._store.run(record.id).active:
-                    self._settle_lost(record)
+                    self._update_lost(record)
 
-    def _settle_lost(self, record: RunRecord) -> None:
+    def _update_lost(self, record: RunRecord) -> None:
         """A run that had begun, and of which its cluster knows nothing more."""
         worker = worker_of(self._store, record.id)
         if worker["cluster"] != self.connection.address:

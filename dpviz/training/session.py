@@ -34,7 +34,7 @@ from dpviz.training.unmoved import FirstGradients
 from dpviz.training.weights import save, start_parameters
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
-SETTLE_EVERY = 10
+CHECK_EVERY = 10
 EMIT_EVERY = 0.05  # seconds between two events about steps
 # Training examples that are looked at in every evaluation, the first ones.
 _PART = 1000
@@ -166,8 +166,8 @@ class Session:
         self._buffer.add(self.step, info)  # charged with what it released, also where that is not what was reserved
         if info.mechanism != mechanism:
             raise RuntimeError(f"Step {self.step} released {info.mechanism} where {mechanism} was reserved.")
-        if self.device.type == "cpu" or watch or self._buffer.waiting >= SETTLE_EVERY:
-            self._settle()
+        if self.device.type == "cpu" or watch or self._buffer.waiting >= CHECK_EVERY:
+            self._check_losses()
         self._schedule.stepped(time.monotonic() - began)
         self._after_step(batch_size)
         if watch or self._buffer.age >= EMIT_EVERY:
@@ -186,7 +186,7 @@ class Session:
         if done == 0 or done % plan or self.settings.past_plan != "replan":
             return
         total = min(done + plan, self.settings.last_step)
-        self._settle()
+        self._check_losses()
         self.flush()
         text = f"The plan is extended: {total} steps are planned from here on."
         if self.accounts is not None and self.accounts.bayesian is not None:
@@ -215,7 +215,8 @@ class Session:
         except BudgetExceeded as refused:
             raise Ended("budget", f"The budget ε = {refused.target_epsilon:.6g} does not allow another step.") from None
 
-    def _settle(self) -> None:
+    def _check_losses(self) -> None:
+        """End the run if no loss of a batch is finite; waits for all steps on the device."""
         if (broken := self._buffer.read()) is not None:
             raise Ended(
                 "not finite",
@@ -236,7 +237,7 @@ class Session:
         self._buffer.rest()
 
     def _evaluate(self) -> None:
-        self._settle()
+        self._check_losses()
         began = time.monotonic()
         self._evaluation = evaluated(self.network, self._test, self._part)
         drawn = Posterior()
@@ -262,7 +263,7 @@ class Session:
         """A private count, charged, and what the policy makes of it."""
         assert self.counting is not None
         assert self.accounts is not None
-        self._settle()  # its ε is of all steps before it
+        self._check_losses()  # its ε is of all steps before it
         self.flush()
         try:
             mechanism, account = self.counting.mechanism, self.accounts
@@ -292,7 +293,7 @@ class Session:
     def finish(self, ended: Ended) -> dict[str, Any]:
         """The last event, with everything that waits before it; returns the summary."""
         try:
-            self._settle()
+            self._check_losses()
         except Ended as broken:
             ended = broken
         self.flush()
@@ -318,7 +319,7 @@ class Session:
 
     def charge(self) -> None:
         """Everything that was charged is recorded when this returns: parameters may leave the process."""
-        self._settle()
+        self._check_losses()
         self.flush()
         if self.accounts is not None:
             self.emit("charged", through=self.step, mechanisms=self._charged())

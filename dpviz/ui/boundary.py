@@ -30,8 +30,8 @@ class Boundary:
         self.failed = False
 
     @contextmanager
-    def held(self, part: str) -> Iterator[None]:
-        """Draw `part` of the page inside: what it raises is said where it would have stood.
+    def part(self, name: str) -> Iterator[None]:
+        """Draw the part `name` of the page inside: what it raises is said where it would have stood.
 
         Streamlit's own signals (stop, rerun, switch page) are no `Exception` and pass.
         """
@@ -42,7 +42,7 @@ class Boundary:
         except Exception as error:
             self.failed = True
             log(self.page, error)
-            self._say(part, error)
+            self._say(name, error)
 
     def worked(self) -> None:
         """The page is drawn: if no part of it failed, this is a state to come back to."""

@@ -146,7 +146,7 @@ def take(field: Number) -> None:
         moved = units.sets(field, entered, state.get) if field.key in units.LINKED else {field: entered}
         for one, value in moved.items():
             state.put(one, value)
-        _settle(field)
+        _mark_settled(field)
         state.forget_error(field)
     except ValueError as problem:
         st.session_state[Keys.error(field)] = str(problem)
@@ -265,11 +265,11 @@ def _picked(field: Choice, then: Act) -> None:
         state.put(field, picked)
         for number, value in steps.items():
             state.put(number, value)
-        _settle(field)
+        _mark_settled(field)
         then()
 
 
-def _settle(field: AnyField) -> None:
+def _mark_settled(field: AnyField) -> None:
     """An entered value settles what pasted code leaves open."""
     unsettled = state.get(UNSETTLED)
     if field.key in unsettled:

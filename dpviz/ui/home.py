@@ -45,7 +45,7 @@ WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "home.toml").read
 
 def show() -> None:
     bound = Boundary("home", OWN["home"])
-    with bound.held("page"):
+    with bound.part("page"):
         _page()
 
 
@@ -75,7 +75,7 @@ def _opening() -> None:
 @st.fragment
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
-    with bound.held("chart"):
+    with bound.part("chart"):
         page.leave()
         _reached()
         _drawn(state.get(STOP))

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.charts.hand import LOOK
+from dpviz.charts.browser import LOOK
 from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES

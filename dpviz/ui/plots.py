@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dpviz.charts.hand.pack import Packer
+from dpviz.charts.browser.pack import Packer
 from dpviz.charts.look import export_config
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined
@@ -67,8 +67,8 @@ def live_plot(
     tokens = frames.offer(frames.recipes(place, question, get, answer.given, extra, show))
     warmup.stands(id(st.session_state[Keys.FRAMES]), question, get, tokens)
     slow = slow_parts.SlowParts(place, question, answer, show)
-    late = slow_parts.offer(slow, parts.missing)
-    hears = {"controls": changed or {}, "late": late, "whole": whole, "fills": fills}
+    token = slow_parts.offer(slow, parts.missing)
+    hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills}
     drawing = Drawing(words.pop("figure"), words["alt"])
     plot(drawing, key=key, tokens=tokens, words=words, caption=caption, hears=hears)
     return words
@@ -93,7 +93,7 @@ def plot(
         caption: stands below the headline in the image of the chart.
         hears: for the chart that hears of what is entered, in place of the entered numbers' controls (its state is
             {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`, and
-            "late", the token under which the browser fetches figure and words with slow parts, empty if there are none.
+            "slow_parts", the token under which the browser fetches figure and words with slow parts, "" without any.
     """
     packer = Packer()
     data: dict[str, Any] = {

@@ -28,7 +28,7 @@ from dpviz.ui.state import Keys
 
 def show(shown: Page) -> None:
     """Draw the page."""
-    with Boundary(shown.key, OWN[shown.key]).held("page"):
+    with Boundary(shown.key, OWN[shown.key]).part("page"):
         page.begin(shown.key)
         page.heading(shown.heading)
     opened(shown)
@@ -54,9 +54,9 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
     left, right = page.sides()
-    with top, bound.held("notes"):
+    with top, bound.part("notes"):
         page.notes()
-    with bound.held("settings"):
+    with bound.part("settings"):
         history.take_entries()
     measuring.begin()
     now = state.snapshot()
@@ -70,7 +70,7 @@ def _body(shown: Page, acts: Callable[[], None]) -> None:
             _answered(shown)
     finally:
         _whole.reset(within)
-    with right, bound.held("controls"):
+    with right, bound.part("controls"):
         acts()
         panel.show(shown, question, now)
         st.session_state[Keys.DRAWN] = _drawn(shown, now)
@@ -99,15 +99,15 @@ def _answered(shown: Page) -> None:
     if now is None:
         if controls.undo_steps():  # undo changes more than numbers
             st.rerun()
-        with bound.held("settings"):
+        with bound.part("settings"):
             history.take_entries()
         now = state.snapshot()
-        with bound.held("settings"):
+        with bound.part("settings"):
             if st.session_state.get(Keys.DRAWN) != _drawn(shown, now):
                 st.rerun()
         measuring.begin()
     question = shown.question(now)
-    with bound.held("result"):
+    with bound.part("result"):
         answer = _result(shown, question, now, alone=whole is None)
         if answer is not None:
             _below(shown, question, answer)
@@ -205,7 +205,7 @@ def _beside_pins(shown: Page, question: AnyQuestion) -> Callable[[AnyAnswer], Pl
     pinned, preset = [] if present.presenting() else _pinned(shown, question), history.preset()
 
     def plot_of(answer: AnyAnswer) -> Plot:
-        plot = answer.plot.beside(pinned)
+        plot = answer.plot.with_pinned(pinned)
         if preset and preset in question.presets and question.printed(answer) and isinstance(plot, LinePlot):
             plot = replace(plot, points=(*plot.points, *preset.points))
         return plot

@@ -58,7 +58,7 @@ class Keys:
     STOPPED = "measuring.stopped"
     RERUN = "rerun"
     FRAMES = "frames"
-    LATE = "late"
+    SLOW_PARTS = "slow_parts"
     CHART = "chart"
     DRAWN = "drawn"
     DRAWINGS = "drawings"
@@ -171,22 +171,22 @@ MOST_PINS = 6
 def load_from_url(fields: Iterable[AnyField]) -> None:
     """Once a session and field: take every value of the page's link, made legal, and note what had to be changed.
 
-    Pages bring fields of their own, so each field is looked for when it is first met.
+    Pages bring fields of their own, so each field is looked for once.
     """
-    met: frozenset[str] = st.session_state.get(Keys.LOADED, frozenset())
-    known = {field.key: field for field in fields if field.key not in met}
+    loaded: frozenset[str] = st.session_state.get(Keys.LOADED, frozenset())
+    known = {field.key: field for field in fields if field.key not in loaded}
     if not known:
         return
-    st.session_state[Keys.LOADED] = met | known.keys()
+    st.session_state[Keys.LOADED] = loaded | known.keys()
     link = {key: st.query_params[key] for key in st.query_params}
     values, notes = _legal(known, links.read(link))
     for key, value in values.items():
         put(known[key], value)
-    if not met:
+    if not loaded:
         refusal = links.refusal(link)
         st.session_state[Keys.PINS], wrong = _pins(known, [] if refusal else st.query_params.get_all("pin"))
         notes = [*([refusal] if refusal else []), *notes, *wrong]
-    if not met or notes:
+    if not loaded or notes:
         st.session_state[Keys.NOTES] = notes
 
 

@@ -75,7 +75,7 @@ settle => {
     || app.getAttribute('data-test-connection-state') !== 'CONNECTED'
     || app.getAttribute('data-test-script-state') !== 'notRunning'
     || !main.querySelector('[data-testid="stElementContainer"], [data-testid="stException"]')
-    || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"], [data-late]')
+    || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"], [data-slow]')
     || document.documentElement.hasAttribute('data-dpviz-pending')
     || [...main.querySelectorAll('[data-testid="stBidiComponentRegular"]')].some(
          component => !component.querySelector('.dpviz-number, .dpviz-steps, .dpviz-chart[data-state="drawn"]'));

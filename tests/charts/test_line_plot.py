@@ -260,7 +260,7 @@ def test_an_axis_may_follow_all_lines_pinned_ones_too() -> None:
     now = replace(SQUARES, y=Axis("y", shown=high))
     assert now.chart().figure["layout"]["yaxis"]["range"] == [0.0, 32.0]
     pinned = replace(SQUARES, lines=(Line("a", "a", STEPS, 3 * STEPS**2, "moments"),))
-    assert now.beside([("pin", pinned)]).chart().figure["layout"]["yaxis"]["range"] == [0.0, 96.0]
+    assert now.with_pinned([("pin", pinned)]).chart().figure["layout"]["yaxis"]["range"] == [0.0, 96.0]
 
 
 # --- names on lines, areas, guides, rings -----------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def test_pinned_states_are_grey_rings_named_by_what_differs() -> None:
         Axis("batch", log=True), Axis("size", log=True), (line,), areas=(area,), rings=(kept,), summary="Out."
     )
     bare = replace(one, rings=(), areas=())
-    shown = one.beside([("batch 9", replace(one, rings=(other,))), ("other", bare)]).chart()
+    shown = one.with_pinned([("batch 9", replace(one, rings=(other,))), ("other", bare)]).chart()
     rings = [trace for trace in shown.figure["data"] if trace.get("name") == "ring"]
     assert [ring["x"] for ring in rings] == [[9.0], [2.0]]
     assert rings[0]["marker"]["line"]["color"] == look.GREY

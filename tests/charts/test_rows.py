@@ -58,14 +58,14 @@ def test_rows_dots_and_words() -> None:
 
 
 def test_pins_add_faded_dots_of_the_same_axis_alone() -> None:
-    both = PLOT.beside([("σ <3>", PLOT), ("T", replace(PLOT, x=Axis("steps", column="steps")))])
+    both = PLOT.with_pinned([("σ <3>", PLOT), ("T", replace(PLOT, x=Axis("steps", column="steps")))])
     assert [(dot.name, dot.hover) for dot in both.dots if dot.faded] == [
         ("first: the best", "σ &lt;3&gt;: 2.00"),
         ("second", "σ &lt;3&gt;: 10.0"),
     ]
     assert both.table().equals(PLOT.table())
     assert both.alt == PLOT.alt
-    again = PLOT.beside([("both", both)])
+    again = PLOT.with_pinned([("both", both)])
     assert sum(dot.faded for dot in again.dots) == 2, "what was pinned beside it is not its own"
 
 
@@ -92,7 +92,7 @@ def attacks(*bounds: float, measured: tuple[Mark, ...] = ()) -> AllowedPlot:
 
 def test_bars_go_from_guessing_to_what_is_allowed_and_lines_stand_where_an_attack_was() -> None:
     one, other = (reached("measured", s, s - 0.03, s + 0.03, BLUE) for s in (0.52, 0.6))
-    figure = attacks(0.9, 0.95, measured=(one,)).beside([("pin", attacks(0.9, measured=(other,)))]).chart().figure
+    figure = attacks(0.9, 0.95, measured=(one,)).with_pinned([("pin", attacks(0.9, measured=(other,)))]).chart().figure
     go.Figure(figure)
     bars = [t for t in figure["data"] if t["type"] == "bar"]
     assert [b["base"][0] + b["x"][0] for b in bars] == pytest.approx([90, 95])
@@ -171,7 +171,7 @@ def test_bins_hold_what_numpy_counts() -> None:
 
 
 def test_means_are_named_and_drawn_but_for_pinned_samples() -> None:
-    layout = overlaid(NORMAL, WIDE).beside([("pin", overlaid(WIDE))]).chart().figure["layout"]
+    layout = overlaid(NORMAL, WIDE).with_pinned([("pin", overlaid(WIDE))]).chart().figure["layout"]
     assert ["mean a" in layout["annotations"][0]["text"], len(layout["annotations"])] == [True, 2]
     assert [shape["x0"] for shape in layout["shapes"]] == pytest.approx([NORMAL.mean(), WIDE.mean()])
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.charts.hand import SCRIPTS
-from dpviz.charts.hand.pack import Packer
+from dpviz.charts.browser import SCRIPTS
+from dpviz.charts.browser.pack import Packer
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import Axis, LinePlot
 

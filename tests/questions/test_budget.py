@@ -98,7 +98,7 @@ class TestStop:
         top = plot.chart().figure["layout"]["yaxis"]["range"][1]
         assert top < 20
         pinned = asked(STOP, **(CIFAR | {"sigma": "0.9"}), steps="4900").plot
-        both = plot.beside([("σ 0.9", pinned)])
+        both = plot.with_pinned([("σ 0.9", pinned)])
         assert [line.name for line in both.lines if line.faded] == [
             "σ 0.9: odometer",
             "σ 0.9: mixture odometer",
@@ -238,8 +238,8 @@ class TestPolicy:
     def test_a_pin_of_another_quantity_stays_off_the_chart(self) -> None:
         costs, noise = (asked(POLICY, bshow=shown, bepochs="10").plot for shown in ("epsilon", "noise"))
         other = asked(POLICY, sigma="3", bepochs="10").plot
-        assert "σ 3: fixed" in [line.name for line in costs.beside([("σ 3", other)]).lines if line.faded]
-        assert not any(line.faded for line in noise.beside([("σ 3", other)]).lines)
+        assert "σ 3: fixed" in [line.name for line in costs.with_pinned([("σ 3", other)]).lines if line.faded]
+        assert not any(line.faded for line in noise.with_pinned([("σ 3", other)]).lines)
 
     def test_the_margin_is_a_setting_and_says_when_it_blocks(self) -> None:
         narrow, wide = (

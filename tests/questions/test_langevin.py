@@ -221,6 +221,6 @@ def test_the_stand_in_is_dashed_and_told() -> None:
     for name in ("(1) holds below", "(2) holds above", "(3) holds below"):
         assert f"<b>{name}</b>" in written(after.plot.chart())
     assert "(2) fails" in after.plot.alt
-    both = before.plot.beside([("τ 100", asked(REGION, ltau="100").plot)])
+    both = before.plot.with_pinned([("τ 100", asked(REGION, ltau="100").plot)])
     assert [(ring.x, ring.text.partition(":")[0]) for ring in both.rings if not ring.name] == [(100.0, "τ 100")]
     assert len(both.lines) == 3

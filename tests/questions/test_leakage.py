@@ -138,7 +138,7 @@ def test_nothing_measured_yet_or_ever() -> None:
         answer = DISTANCES.asked(values)
         assert missing(answer, *said) == []
         assert [metric.value for metric in DISTANCES.metrics(answer)] == ["–", "–", "–", "100 %"]
-        for plot in (answer.plot, answer.plot.beside([("seed 1", there.plot)])):
+        for plot in (answer.plot, answer.plot.with_pinned([("seed 1", there.plot)])):
             assert plot.chart().figure["layout"]["annotations"][0]["text"] == words
         assert len(answer.plot.data()) == len(answer.plot.table()) == 0
 
@@ -146,14 +146,14 @@ def test_nothing_measured_yet_or_ever() -> None:
 def test_pins_are_named_by_what_differs(home: Engine) -> None:
     recorded(home, name="One & <all>")
     run, small = asked(DISTANCES, lkexamples="40"), asked(DISTANCES, **QUICK)
-    both = run.plot.beside([("seed 1", run.plot), ("seed 2", small.plot)])
+    both = run.plot.with_pinned([("seed 1", run.plot), ("seed 2", small.plot)])
     assert [sample.name for sample in both.samples[2:]] == [
         "seed 1: train",
         "seed 1: test",
         "logistic regression, 20 plain steps: train",
         "logistic regression, 20 plain steps: test",
     ]
-    assert "One &amp; &lt;all&gt;: train" in [s.name for s in small.plot.beside([("", run.plot)]).samples]
+    assert "One &amp; &lt;all&gt;: train" in [s.name for s in small.plot.with_pinned([("", run.plot)]).samples]
 
 
 def test_a_link_names_the_run_and_the_sample(home: Engine) -> None:

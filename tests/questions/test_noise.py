@@ -218,11 +218,11 @@ def test_the_tight_answer_comes_later_and_no_row_jumps():
 
 
 def test_a_pin_keeps_the_best_of_each_kind_and_answers_only_of_the_same_question():
-    both = of(ALONG_NOISE).plot.beside([("T 20 000", of(ALONG_NOISE, "steps=20000").plot)])
+    both = of(ALONG_NOISE).plot.with_pinned([("T 20 000", of(ALONG_NOISE, "steps=20000").plot)])
     kept = [line.name for line in both.lines if line.faded]
     assert kept == ["T 20 000: Rényi improved", "T 20 000: Bayesian (weaker) 0.95"]
     now, before, other = of(SOLVE), of(SOLVE, "steps=20000"), of(SOLVE, "solvefor=steps")
-    both = now.plot.beside([("T 20 000", before.plot), ("steps", other.plot)])
+    both = now.plot.with_pinned([("T 20 000", before.plot), ("steps", other.plot)])
     faded = [t for t in both.chart().figure["data"] if t.get("marker", {}).get("opacity") == 0.5]
     assert len(faded) == len(now.facts.needs) - 1, "all but the tight one, which is on its way"
     assert "strong 18.3" in both.alt

@@ -92,7 +92,7 @@ def test_a_run_given_up_claims_its_plan_and_then_what_was_read(store: Store, tol
     assert (claim.epsilon, claim.conditions[-1]) == (planned, claims.GIVEN_UP)
     store.record([delivery(run, told[3:-1])])
     assert claim_of(store, run).epsilon == planned
-    assert store.settle(run, "one")
+    assert store.all_recorded(run, "one")
     assert claim_of(store, run).epsilon == exact(told[:-1]) < planned
     assert claims.GIVEN_UP not in claim_of(store, run).conditions
 

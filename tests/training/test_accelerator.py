@@ -14,7 +14,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.sampling import Batches, Persons, loss_per_example
-from dpviz.training.session import SETTLE_EVERY, Session
+from dpviz.training.session import CHECK_EVERY, Session
 from dpviz.training.settings import RunSettings
 from tests.training.steps import make
 
@@ -85,13 +85,13 @@ def test_a_gpu_is_waited_for_once_in_ten_steps():
     )  # fmt: skip
     session = Session(settings, prepared("mlp", load("mnist-10k")), lambda event: None)
     session.start()
-    for _ in range(SETTLE_EVERY):
+    for _ in range(CHECK_EVERY):
         session.advance()
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            for _ in range(2 * SETTLE_EVERY):
+            for _ in range(2 * CHECK_EVERY):
                 session.advance()
     finally:
         torch.cuda.set_sync_debug_mode("default")

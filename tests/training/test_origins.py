@@ -11,7 +11,7 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.claims import claim_at, planned_claim, was_planned
 from dpviz.training.accounts.live import LiveAccounts, budget_filter, check_run, promised
-from dpviz.training.accounts.origins import beside, spent_before
+from dpviz.training.accounts.origins import spent_before, start_words
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
@@ -69,7 +69,7 @@ def test_other_data_costs_these_nothing_and_is_told(changed: dict[str, Any], wor
     claim = planned_claim(settings, N)
     assert claim.epsilon == planned_claim(PLAIN, N).epsilon
     assert words in claim.conditions[0]
-    assert beside(settings) == ", for these data only"
+    assert start_words(settings) == ", for these data only"
 
 
 @pytest.mark.parametrize("secure", [True, False])

@@ -33,7 +33,7 @@ manifest_scanner.scan_component_manifests = lru_cache(maxsize=1)(manifest_scanne
 def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
     """A run, and then what a browser does: it asks for slow parts until all are there."""
     _run(at, *told, **more)
-    while tokens := [one["late"] for one in components(at, "dpviz.chart") if one.get("late")]:
+    while tokens := [one["slow_parts"] for one in components(at, "dpviz.chart") if one.get("slow_parts")]:
         (missing,) = [slow_parts.find(token).parts().missing for token in tokens]
         for job in [answers.start(*part) for part in missing]:
             job.result()

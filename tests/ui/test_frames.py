@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
-from dpviz.charts import hand as charts_of_hand
+from dpviz.charts import browser as chart_scripts
 from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import units
@@ -208,9 +208,9 @@ def test_over_http() -> None:
     assert gzip.decompress(b"".join(told)).count(b"\n") == len(told) - 1
     assert reply(f"{root()}/frames/nobody", "field=sigma&at=2").status_code == 205
     assert reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=q&at=0.1").status_code == 205
-    assert reply(f"{root()}/late/nobody").status_code == 205, "the browser's console has no error"
+    assert reply(f"{root()}/slow/nobody").status_code == 205, "the browser's console has no error"
     bundle, library = (gzip.decompress(reply(f"{root()}/{mark()}/{name}").body) for name in (BUNDLE, PLOTLY))
-    assert library == charts_of_hand.plotly().read_bytes()
+    assert library == chart_scripts.plotly().read_bytes()
     assert not re.search(rb"^import ", bundle, re.MULTILINE)
     assert re.findall(rb"^export const (\w+)", bundle, re.MULTILINE) == [name.encode() for name in COMPONENTS]
     assert b"export const { link }" in bundle

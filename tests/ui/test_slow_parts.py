@@ -49,7 +49,7 @@ def test_all_missing_parts_begin_together_and_each_is_shown_when_it_is_there(mon
         return [json.loads(content or b"") for content in contents]
 
     first, second = asyncio.run(both())
-    assert (first["late"], second["late"]) == (True, False)
+    assert (first["more"], second["more"]) == (True, False)
     assert not first["failed"] | second["failed"]
     assert first["figure"] != second["figure"]
 
@@ -79,4 +79,4 @@ def test_a_slow_part_that_cannot_be_named_or_shown_has_failed(slow: tuple[Any, .
     parts = slow_parts.SlowParts("compose", question, answer, fails)
     content = asyncio.run(slow_parts.answered(parts, stays))
     assert content is not None
-    assert json.loads(content) == {"late": False, "failed": True}
+    assert json.loads(content) == {"more": False, "failed": True}

@@ -1,7 +1,7 @@
 """Fifty visitors at once, each over a websocket of its own: ``python -m tools.attack.crowd``.
 
 Every visitor opens pages in turn as a browser would, waits for each to be drawn, and pulls one of its sliders for a
-second: it asks for its frames as `dpviz/charts/hand/frames.js` does. Said are the times, what went
+second: it asks for its frames as `dpviz/charts/browser/frames.js` does. Said are the times, what went
 wrong, and what the app's memory grew by.
 """
 

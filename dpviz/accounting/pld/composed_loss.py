@@ -146,17 +146,17 @@ def read_modes(
     """δ of each row of counts, beside one ε; else at every r-th point where that can be, else at all."""
     interval = plds[0].pld.interval
     if near is not None:
-        frames = [_frame(plds, row, tilt, modes, below, log_wrap) for row in counts]
-        return [_beside(frame, modes, i, near) for i, frame in enumerate(frames)]
+        windows = [_window(plds, row, tilt, modes, below, log_wrap) for row in counts]
+        return [_around(window, modes, i, near) for i, window in enumerate(windows)]
     points = points_for(counts)
     few = modes.size % points == 0 and modes.size > points and (not modes.alive.size or modes.alive[-1] < points // 2)
     if few and tilt * interval * modes.size >= LEAST_DECAY:
-        return _sparse([_frame(plds, row, tilt, modes, below, log_wrap) for row in counts], modes, points)
+        return _sparse([_window(plds, row, tilt, modes, below, log_wrap) for row in counts], modes, points)
     if modes.size > LARGEST_DENSE:
         return [NOTHING] * len(counts)
     norms = modes.norm()
     return [
-        _dense(_frame(plds, row, tilt, modes, below, log_wrap), irfft(modes.all(i), modes.size), float(norms[i]))
+        _dense(_window(plds, row, tilt, modes, below, log_wrap), irfft(modes.all(i), modes.size), float(norms[i]))
         for i, row in enumerate(counts)
     ]
 
@@ -167,7 +167,7 @@ def points_for(counts: Array) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _Window:
     """What both ways of reading share: the window, and errors in units of the tilted probability."""
 
     tilt: float
@@ -190,9 +190,9 @@ class _Frame:
         return ComposedLoss(loss, scale * weighted, error, self.infinite, self.slack, dense)
 
 
-def _frame(
+def _window(
     plds: Sequence[TiltedLoss], counts: Array, tilt: float, modes: Modes, below: float, log_wrap: float
-) -> _Frame:
+) -> _Window:
     interval, size = plds[0].pld.interval, modes.size
     uses = list(zip(plds, counts.tolist(), modes.origins, strict=True))
     first = math.floor(sum(t * (pld.mean - origin) for pld, t, origin in uses) - below) - 1
@@ -202,7 +202,7 @@ def _frame(
     slack = 8 * UNIT * (added + (abs(first) + size) * interval)
     shift = math.expm1(min(sum(t * pld.shift for pld, t, _ in uses), LARGEST_EXPONENT))
     share = 2.0 * math.exp(log_wrap) + math.expm1(min(rounding, LARGEST_EXPONENT))
-    return _Frame(
+    return _Window(
         tilt, interval, size, first, start,
         log_moment=sum(t * pld.log_moment for pld, t, _ in uses),
         infinite=-math.expm1(sum(t * math.log1p(-pld.pld.infinite) for pld, t, _ in uses)),
@@ -212,33 +212,33 @@ def _frame(
     )  # fmt: skip
 
 
-def _dense(frame: _Frame, cyclic: Array, transform_error: float) -> ComposedLoss:
+def _dense(window: _Window, cyclic: Array, transform_error: float) -> ComposedLoss:
     """δ at every grid point of the window from the composed tilted loss; of those below ε = 0 at a few, which tell how
     steep a thinned curve is there.
     """
-    tilt, interval, size = frame.tilt, frame.interval, frame.size
-    zero = math.floor(-frame.start / interval) - 1 - size // POINTS
-    first = min(max(zero, frame.first), frame.first + size - 2)
-    probability = np.roll(cyclic, -(frame.first % size))[first - frame.first :]
-    share = frame.share + norm_of_weights(tilt, interval, size) * transform_error
+    tilt, interval, size = window.tilt, window.interval, window.size
+    zero = math.floor(-window.start / interval) - 1 - size // POINTS
+    first = min(max(zero, window.first), window.first + size - 2)
+    probability = np.roll(cyclic, -(window.first % size))[first - window.first :]
+    share = window.share + norm_of_weights(tilt, interval, size) * transform_error
     # δ(ε_j) = (1 − e^−interval) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two nested tail sums of positive terms, so
     # nothing cancels; both run from the right as recurrences in the local scale exp(−λε_j), so nothing overflows.
     ahead = np.concatenate([probability[1:], [0.0]])
     beyond = _tail_sum(ahead * math.exp(-tilt * interval), tilt * interval)
     weighted = -math.expm1(-interval) * _tail_sum(beyond, (1.0 + tilt) * interval)
     index = first + np.arange(probability.size, dtype=np.float64)
-    return frame.pld(index, weighted, share, frame.relative + 8 * size * UNIT, True)
+    return window.pld(index, weighted, share, window.relative + 8 * size * UNIT, True)
 
 
-def _beside(frame: _Frame, modes: Modes, row: int, epsilon: float) -> ComposedLoss:
+def _around(window: _Window, modes: Modes, row: int, epsilon: float) -> ComposedLoss:
     """δ at the two grid points around ε, or the outermost two on its side, from the modes of the whole window.
 
     The weights a^x − b^x, 0 ≤ x < reach, a = exp(−λ·interval), b = a·exp(−interval), have finite geometric sums.
     """
-    tilt, interval, size, k = frame.tilt, frame.interval, frame.size, modes.alive
-    cell = min(max(math.floor((epsilon - frame.start) / interval) - frame.first, 0), size - 2)
-    places = frame.first + cell + np.arange(2, dtype=np.int64)[:, None]
-    reach = size + frame.first - places
+    tilt, interval, size, k = window.tilt, window.interval, window.size, modes.alive
+    cell = min(max(math.floor((epsilon - window.start) / interval) - window.first, 0), size - 2)
+    places = window.first + cell + np.arange(2, dtype=np.int64)[:, None]
+    reach = size + window.first - places
     turn = 2j * math.pi / size
     weight, rounding = np.zeros((2, k.size), dtype=np.complex128), np.zeros((2, k.size))
     for decay, sign in ((tilt * interval, 1.0), ((1.0 + tilt) * interval, -1.0)):
@@ -253,7 +253,9 @@ def _beside(frame: _Frame, modes: Modes, row: int, epsilon: float) -> ComposedLo
     numeric = (modes.error[row] * np.abs(weight)) @ share
     numeric += (unit_of_transform(size) + 64 * UNIT) * (np.abs(value) * rounding) @ share
     numeric += 2.0 * math.exp(LOG_SILENT + 1.0) * norm_of_weights(tilt, interval, size)
-    return frame.pld(places[:, 0].astype(np.float64), weighted, frame.share + numeric, frame.relative + 64 * UNIT, True)
+    return window.pld(
+        places[:, 0].astype(np.float64), weighted, window.share + numeric, window.relative + 64 * UNIT, True
+    )
 
 
 def _tail_sum(values: Array, decay: float) -> Array:
@@ -265,18 +267,18 @@ def _tail_sum(values: Array, decay: float) -> Array:
     return total
 
 
-def _sparse(frames: list[_Frame], modes: Modes, points: int) -> list[ComposedLoss]:
+def _sparse(windows: list[_Window], modes: Modes, points: int) -> list[ComposedLoss]:
     """δ at so many grid points of each row's window from few modes."""
-    tilt, interval, size, k = frames[0].tilt, frames[0].interval, modes.size, modes.alive
+    tilt, interval, size, k = windows[0].tilt, windows[0].interval, modes.size, modes.alive
     turn = 2j * math.pi * k / size
     shrink = -tilt * interval + turn
     # Σ_x exp(−λ·interval·x + iθx)(1 − exp(−interval·x)): two geometric series, their difference taken before anything
     # cancels
     weight = -math.expm1(-interval) * np.exp(shrink) / (np.expm1(shrink) * np.expm1(shrink - interval))
-    first = np.array([frame.first % size for frame in frames], dtype=np.int64)
+    first = np.array([window.first % size for window in windows], dtype=np.int64)
     place = (first[:, None] * k) % size  # whole numbers below 2⁵³
     term = modes.value * weight * np.exp(2j * math.pi * (place / size))
-    spectrum = np.zeros((len(frames), points // 2 + 1), dtype=np.complex128)
+    spectrum = np.zeros((len(windows), points // 2 + 1), dtype=np.complex128)
     spectrum[:, k] = term
     weighted = irfft(spectrum, points) * (points / size)
     unit = unit_of_transform(points) + 64 * UNIT
@@ -285,6 +287,6 @@ def _sparse(frames: list[_Frame], modes: Modes, points: int) -> list[ComposedLos
     along = (size // points) * np.arange(points, dtype=np.float64)
     wrapped = 1.01 * np.exp(-tilt * interval * (size - along))
     return [
-        frame.pld(frame.first + along, row, frame.share + error + wrapped, frame.relative + 64 * UNIT, False)
-        for frame, row, error in zip(frames, weighted, numeric.tolist(), strict=True)
+        window.pld(window.first + along, row, window.share + error + wrapped, window.relative + 64 * UNIT, False)
+        for window, row, error in zip(windows, weighted, numeric.tolist(), strict=True)
     ]

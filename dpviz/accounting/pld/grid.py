@@ -240,7 +240,7 @@ def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> li
     aim = plan.aim_for_rows(mechanisms, counts, REMOVE, delta)
     plds = removed_rows(mechanisms, counts, aim, tail)
     removed = [(0.0, math.inf)] * len(counts)
-    for rows in _alike(total, range(len(counts))):
+    for rows in _by_steps(total, range(len(counts))):
         refined = _remove_refined(mechanisms, counts[rows], delta, aim, [plds[i] for i in rows], shared)
         for i, ends in zip(rows, refined, strict=True):
             removed[i] = ends
@@ -250,7 +250,7 @@ def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> li
     if open_:
         aim = plan.aim_for_rows(mechanisms, counts[open_], ADD, delta)
         grids = dict(zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True))
-        for rows in _alike(total, open_):
+        for rows in _by_steps(total, open_):
             uppers, limits = [added[i] for i in rows], [removed[i] for i in rows]
             near = [grids[i] for i in rows]
             for i, upper in zip(
@@ -260,7 +260,7 @@ def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> li
     return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
 
 
-def _alike(total: Array, rows: Iterable[int]) -> list[list[int]]:
+def _by_steps(total: Array, rows: Iterable[int]) -> list[list[int]]:
     """The rows in lists of equally many steps: one grid and one tilt fit all of a list."""
     lists: dict[float, list[int]] = {}
     for i in rows:

@@ -47,7 +47,7 @@ FINEST = 0.0625  # of an interval that is looked at once more; finer ones take a
 ZERO: Array = np.zeros(1)
 
 
-def settled(exact: Array | float, quick: Array | float) -> Array:
+def within_one_percent(exact: Array | float, quick: Array | float) -> Array:
     """The upper end that takes the place of a quick one: no larger, and at most 1 % smaller, for both are bounds."""
     return np.asarray(np.minimum(quick, np.maximum(exact, np.asarray(quick) / 1.01)))
 
@@ -128,8 +128,8 @@ def _epsilon(events: tuple[Event, ...], delta: float) -> float:
 def _accuracy(events: tuple[Event, ...], delta: float) -> float:
     """(1 + δ(0))/2 from above."""
     mechanisms, counts = _releasing(events)
-    alike = sum(t * _log_alike(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
-    apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
+    overlap = sum(t * _log_overlap(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
+    apart = -math.expm1(overlap) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
     if grids.epsilon_without_grid(mechanisms, counts, delta) is None:
         apart = min(apart, _zero(events, delta))
     elif mechanisms and (
@@ -141,7 +141,7 @@ def _accuracy(events: tuple[Event, ...], delta: float) -> float:
     return min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0)
 
 
-def _log_alike(mechanism: Mechanism) -> float:
+def _log_overlap(mechanism: Mechanism) -> float:
     apart = mechanism.total_variation
     return math.log1p(-apart) if apart < 1.0 else -math.inf
 

@@ -80,9 +80,9 @@ class TrajectoryPlot(LinePlot):
 
     trajectories: Mapping[str, PolicyTrajectory] = field(default_factory=dict)
 
-    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+    def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """With what is kept of plots of the same quantity."""
-        return super().beside(
+        return super().with_pinned(
             [(n, p) for n, p in pinned if isinstance(p, TrajectoryPlot) and p.y.title == self.y.title]
         )
 

@@ -10,7 +10,7 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.methods import ClosedForm, Moments, Tight
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
+from dpviz.accounting.pld.quick import ZERO, quick_delta, within_one_percent
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
 from dpviz.mechanisms import SampledGaussian
@@ -122,7 +122,7 @@ def tight_tail(answer: Answer[TailFacts]) -> Band:
     intervals = [tight_delta(f.mechanism, f.steps, float(each)) for each in x]
     lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
     here = x == f.epsilon
-    upper[here] = settled(upper[here], np.asarray(tail_soon(answer).upper))
+    upper[here] = within_one_percent(upper[here], np.asarray(tail_soon(answer).upper))
     lower, upper = (np.maximum(end, LEAST_DELTA / 10.0) for end in (lower, upper))
     return Band(Tight().label, x, lower, upper, key=Tight.name)
 

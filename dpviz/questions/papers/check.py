@@ -104,7 +104,7 @@ def check(
         counted=counted,
         unsettled=unsettled,
     )
-    return Answer(beside(facts), facts)
+    return Answer(claim_and_bounds(facts), facts)
 
 
 def length_and_rate(
@@ -138,7 +138,7 @@ def length_and_rate(
     )
 
 
-def beside(facts: CheckFacts) -> DotPlot:
+def claim_and_bounds(facts: CheckFacts) -> DotPlot:
     """The claim and the bounds on one axis: an upper end is rounded up, a lower one down."""
     claimed, most = facts.claim, [numbers.up(value, 4) for value in (facts.high, facts.renyi)]
     marks = [] if claimed is None else [("claimed", "claimed", claimed, numbers.entered(claimed), look.GREY)]
@@ -255,7 +255,7 @@ CHECK = Question(
     check,
     WORDS,
     asks="verdict",
-    slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: beside(answer.facts)),),
+    slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: claim_and_bounds(answer.facts)),),
     layout=layout,
     below=lambda answer: [assumption_table(answer.facts)],
     reads={"code": read_code},

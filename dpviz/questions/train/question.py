@@ -17,7 +17,7 @@ from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.train.settings import SETTINGS, acting, no_bayesian, run_settings
 from dpviz.training.accounts.claims import assumptions, epsilon_before, neighbours
-from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same
+from dpviz.training.accounts.origins import conditions_of_start, names, on_the_same, start_words
 from dpviz.training.covered import DECLARED, NOT_COVERED
 from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import units_of
@@ -139,7 +139,7 @@ def taken(f: Planned) -> str:
 def proof(f: Planned) -> str:
     """Whose the ε is, and what it includes."""
     counts = ", private counts included" if f.claim.counts else ""
-    return f"{f.claim.name}{counts}{escape(beside(f.settings))}"
+    return f"{f.claim.name}{counts}{escape(start_words(f.settings))}"
 
 
 def metrics(f: Planned) -> Iterator[Metric]:

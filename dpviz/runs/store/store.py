@@ -217,7 +217,7 @@ class Store:
                 if _known(db, run, execution) is None:
                     _unseen(db, run, execution, worker)
 
-    def settle(self, run: str, execution: str) -> bool:
+    def all_recorded(self, run: str, execution: str) -> bool:
         """Everything that an execution will ever have written is recorded: whether its attempt is over."""
         row = self.file.fetch("SELECT outcome, ended FROM attempts WHERE run = ? AND execution = ?", run, execution)
         if row and row[0][0] == UNREAD:

@@ -80,7 +80,7 @@ def names(settings: RunValues) -> str:
     return " and ".join(dict.fromkeys(origin.name for origin in reversed(on_the_same(settings))))
 
 
-def beside(settings: RunValues) -> str:
+def start_words(settings: RunValues) -> str:
     """What an ε of a private run says of its start, to continue a sentence or a list; empty where there is nothing."""
     earlier = names(settings)
     text = f", with what {earlier} may have spent on the same data" if earlier else ""

@@ -170,7 +170,7 @@ def begun(recipe: Recipe, text: str) -> asyncio.Task[Packed]:
 
 
 async def _made(recipe: Recipe, text: str) -> Packed:
-    frame = await _beside(recipe, text) if recipe.plain else None
+    frame = await _made_elsewhere(recipe, text) if recipe.plain else None
     if frame is None:
         frame = await asyncio.get_running_loop().run_in_executor(_here, recipe.sweep.packed, text)
     if frame.kept:
@@ -178,7 +178,7 @@ async def _made(recipe: Recipe, text: str) -> Packed:
     return frame
 
 
-async def _beside(recipe: Recipe, text: str) -> Packed | None:
+async def _made_elsewhere(recipe: Recipe, text: str) -> Packed | None:
     """The frame from another process, which is told of slow parts that are here; None where none can make it."""
     sweep = recipe.sweep
     assert isinstance(sweep.show, Alone)

@@ -19,8 +19,8 @@ from streamlit import config
 from streamlit.file_util import get_static_dir
 
 from dpviz._remember import remembered
-from dpviz.charts import hand as charts
-from dpviz.charts.hand import SCRIPTS
+from dpviz.charts import browser as charts
+from dpviz.charts.browser import SCRIPTS
 from dpviz.ui.browser import frames, slow_parts, warmup
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
@@ -41,7 +41,7 @@ def routes(pages: Iterable[str]) -> list[Route]:
         Route(f"{root().removesuffix('_dpviz')}home", _home),
         *(Route(f"{root().removesuffix('_dpviz')}{page}", _page) for page in ("", *pages)),
         Route(f"{root()}/frames/{{token}}", _frames),
-        Route(f"{root()}/late/{{token}}", _late),
+        Route(f"{root()}/slow/{{token}}", _slow),
         Route(f"{root()}/{{mark}}/{{name}}", _file),
     ]
 
@@ -168,7 +168,7 @@ async def _zipped(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield zipping.flush()
 
 
-async def _late(request: Request) -> Response:
+async def _slow(request: Request) -> Response:
     parts = slow_parts.find(request.path_params["token"])
     if parts is None:
         return _over()

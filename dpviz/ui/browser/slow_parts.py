@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 
-from dpviz.charts.hand.pack import Packer
+from dpviz.charts.browser.pack import Packer
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined, ToCome
 from dpviz.questions.frames import Shown, as_json
@@ -62,11 +62,11 @@ class SlowParts:
         try:
             parts = self.parts()
             shown, packer = self.show(parts.answer), Packer()
-            more = {"late": bool(parts.missing), "failed": bool(parts.failed)}
+            more = {"more": bool(parts.missing), "failed": bool(parts.failed)}
             return as_json({**shown, "figure": packer.figure(shown["figure"]), "columns": packer.columns, **more})
         except Exception as error:
             boundary.log(self.place, error)
-            return as_json({"late": False, "failed": True})
+            return as_json({"more": False, "failed": True})
 
 
 _offered: WeakValueDictionary[str, SlowParts] = WeakValueDictionary()
@@ -78,13 +78,13 @@ def offer(parts: SlowParts, missing: Sequence[ToCome]) -> str:
     They are begun now where processes beside the app compute them: here they would hold up the page, which is still
     being drawn. Nobody waits for those of the answer before any more.
     """
-    before: tuple[SlowParts, Sequence[ToCome]] | None = st.session_state.get(Keys.LATE)
+    before: tuple[SlowParts, Sequence[ToCome]] | None = st.session_state.get(Keys.SLOW_PARTS)
     if pool.there:
         for one in before[1] if before else ():
             answers.drop(one.name)
         for one in missing:
             answers.start(*one)
-    st.session_state[Keys.LATE] = parts, missing
+    st.session_state[Keys.SLOW_PARTS] = parts, missing
     if not missing:
         return ""
     _offered[parts.token] = parts

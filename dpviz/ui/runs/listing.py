@@ -14,7 +14,7 @@ from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.store.records import Chosen, RunRecord, State
 from dpviz.runs.store.store import Store
-from dpviz.training.accounts.origins import beside
+from dpviz.training.accounts.origins import start_words
 from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import data_of, is_own
@@ -74,9 +74,9 @@ def _title(record: RunRecord, setting: str) -> str:
 
 
 def start(record: RunRecord) -> str:
-    """What its ε has to say of the weights that it started from (`origins.beside`)."""
+    """What its ε has to say of the weights that it started from (`origins.start_words`)."""
     settings = settings_of(record)
-    return "" if settings is None or not settings.private else beside(settings)
+    return "" if settings is None or not settings.private else start_words(settings)
 
 
 def _claimed(record: RunRecord, store: Store) -> dict[str, Any]:

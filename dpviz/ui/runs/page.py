@@ -54,7 +54,7 @@ COLUMNS = {
 def show() -> None:
     """Draw the page."""
     bound = Boundary("runs", f.FIELDS)
-    with bound.held("page"):
+    with bound.part("page"):
         page.begin("runs", (*f.WATCHED, *f.FIELDS))
         page.heading("Runs: which run was worth its ε?")
         engine, problem = engines.current()
@@ -107,7 +107,7 @@ def _page(engine: Engine) -> None:
 @st.fragment(run_every=EVERY)
 def _watching(engine: Engine, before: dict[str, State]) -> None:
     """Draws the page again once the state of a run that had not ended is another one."""
-    with Boundary("runs", f.FIELDS).held("look at the runs"):
+    with Boundary("runs", f.FIELDS).part("look at the runs"):
         if engine.states(OPEN) != before:
             st.rerun()
 

@@ -18,8 +18,8 @@ from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.accounting.methods import READINGS, Moments
 from dpviz.charts import look
-from dpviz.charts.hand import HERE
-from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
+from dpviz.charts.browser import HERE
+from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Line, extremes
 from dpviz.charts.plot import Axis, LinePlot

@@ -51,7 +51,7 @@ def show() -> None:
 @st.fragment(run_every=1.0)
 def _warming(engine: Engine) -> None:
     """Says that the workers come up; gone once they are there."""
-    with Boundary("train", TRAIN).held("workers"):
+    with Boundary("train", TRAIN).part("workers"):
         if engine.ready:
             st.rerun()
         coming = engine.starting or "The workers are starting."

@@ -106,7 +106,7 @@ def _await_change(engine: Engine, run: str) -> None:
 def _moving(engine: Engine, run: str, pause: float | None) -> None:
     """Headline, charts and figures: what changes while the run goes on."""
     bound = Boundary("train", TRAIN)
-    with bound.held("charts"):
+    with bound.part("charts"):
         try:
             now = screen(engine, run, _charts())
         except (KeyError, StoreError) as problem:

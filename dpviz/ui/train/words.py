@@ -10,7 +10,7 @@ from dpviz.questions.words import Metric, Note
 from dpviz.runs.claims import why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.training.accounts.claims import neighbours
-from dpviz.training.accounts.origins import beside
+from dpviz.training.accounts.origins import start_words
 from dpviz.training.covered import NOT_COVERED
 from dpviz.training.data.own.place import data_of
 from dpviz.training.methods import METHODS
@@ -101,7 +101,7 @@ def _bound(look: Look) -> str:
     shown, settings, demonstration = look.shown, look.settings, look.claim.demonstration
     secret = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret
     guess_holds, epsilon_holds = _until_when(shown, over=look.record.over)
-    others = escape(beside(settings)) if settings is not None else ""
+    others = escape(start_words(settings)) if settings is not None else ""
     return (
         f"{'With secret noise, an' if demonstration else 'An'} attacker who guesses {secret} "
         f"{'would be' if demonstration else 'is'} right at most <b>{numbers.chance_up(shown.guess)}</b> of the "

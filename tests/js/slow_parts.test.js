@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Late } from "./late.js";
+import { SlowParts } from "./slow_parts.js";
 
 const FIGURE = { data: [], layout: {} };
 globalThis.location = { origin: "" };
@@ -27,21 +27,21 @@ function server(t) {
 }
 
 const painted = () => new Promise((resolve) => setTimeout(resolve, 5));
-const part = (headline, late = false) => ({ figure: FIGURE, columns: {}, headline, late });
+const part = (headline, more = false) => ({ figure: FIGURE, columns: {}, headline, more });
 
 function listener() {
   const [drawn, waits] = [[], []];
-  const late = new Late((one) => drawn.push(one.headline), (more) => waits.push(more));
-  return { late, drawn, waits };
+  const slow = new SlowParts((one) => drawn.push(one.headline), (more) => waits.push(more));
+  return { slow, drawn, waits };
 }
 
 test("one part comes after the other, until there is no more", async (t) => {
   const { asked, answer } = server(t);
-  const { late, drawn, waits } = listener();
-  late.ask("/at", "token");
-  late.ask("/at", "token"); // the same answer again
+  const { slow, drawn, waits } = listener();
+  slow.ask("/at", "token");
+  slow.ask("/at", "token"); // the same answer again
   await painted();
-  assert.deepEqual(asked, ["/at/late/token"]);
+  assert.deepEqual(asked, ["/at/slow/token"]);
   assert.deepEqual(waits.at(-1), true);
   await answer(0, 204); // not there yet
   await answer(1, part("first", true));
@@ -51,10 +51,10 @@ test("one part comes after the other, until there is no more", async (t) => {
 
 test("a part of an earlier answer is not drawn, whenever it comes", async (t) => {
   const { asked, answer } = server(t);
-  const { late, drawn, waits } = listener();
-  late.ask("", "earlier");
-  late.ask("", "later");
-  assert.deepEqual(asked, ["/late/earlier", "/late/later"]);
+  const { slow, drawn, waits } = listener();
+  slow.ask("", "earlier");
+  slow.ask("", "later");
+  assert.deepEqual(asked, ["/slow/earlier", "/slow/later"]);
   await answer(0, part("earlier"));
   assert.deepEqual([drawn, waits.at(-1)], [[], true]);
   await answer(1, part("later"));
@@ -62,13 +62,13 @@ test("a part of an earlier answer is not drawn, whenever it comes", async (t) =>
 });
 
 test("a part that is being read when the answer changes is not drawn", async (t) => {
-  const { late, drawn } = listener();
+  const { slow, drawn } = listener();
   let read;
   const body = new Promise((resolve) => (read = resolve));
   t.mock.method(globalThis, "fetch", async (address) => ({ status: address.endsWith("earlier") ? 200 : 205, json: () => body }));
-  late.ask("", "earlier");
+  slow.ask("", "earlier");
   await painted(); // it has the head of the reply, and waits for its body
-  late.ask("", "later");
+  slow.ask("", "later");
   read(part("earlier"));
   await painted();
   assert.deepEqual(drawn, []);
@@ -76,32 +76,32 @@ test("a part that is being read when the answer changes is not drawn", async (t)
 
 test("an answer without slow parts ends what is on its way", async (t) => {
   const { asked, answer } = server(t);
-  const { late, drawn, waits } = listener();
-  late.ask("", "token");
-  late.ask("", "");
+  const { slow, drawn, waits } = listener();
+  slow.ask("", "token");
+  slow.ask("", "");
   await answer(0, part("late"));
   assert.deepEqual([drawn, waits.at(-1), asked.length], [[], false, 1]);
 });
 
 test("what stopped can be asked for again", async (t) => {
   const { asked, answer } = server(t);
-  const { late, drawn, waits } = listener();
-  late.ask("", "token");
-  late.stop(); // a hand moves
+  const { slow, drawn, waits } = listener();
+  slow.ask("", "token");
+  slow.stop(); // a hand moves
   assert.equal(waits.at(-1), false);
-  late.ask("", "token"); // and comes back
+  slow.ask("", "token"); // and comes back
   await answer(1, part("again"));
   assert.deepEqual([drawn, asked.length], [["again"], 2]);
 });
 
 test("what the server does not know any more is not asked for again; a busy one is, after a while", async (t) => {
   const { asked, answer } = server(t);
-  const { late, waits } = listener();
+  const { slow, waits } = listener();
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const settled = async () => {
     for (let k = 0; k < 20; k++) await Promise.resolve();
   };
-  late.ask("", "token");
+  slow.ask("", "token");
   const reply = async (k, status) => {
     answer(k, status);
     await settled();

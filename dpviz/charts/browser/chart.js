@@ -10,15 +10,15 @@ import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
 import { hear, listen } from "./heard.js";
-import { Late } from "./late.js";
 import { link } from "./link.js";
 import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
 import { Plotter } from "./plotter.js";
+import { SlowParts } from "./slow_parts.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
-const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
+const PATIENCE = { usual: 300, slow: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
 class MountedChart {
   constructor(parent) {
@@ -45,11 +45,11 @@ class MountedChart {
     };
     this.frames = new Frames(arrived);
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
-    const waiting = (late) => {
-      this.plot.toggleAttribute("data-late", late); // for who looks on
-      document.documentElement.toggleAttribute("data-dpviz-late", late);
+    const waiting = (slow) => {
+      this.plot.toggleAttribute("data-slow", slow); // for who looks on
+      document.documentElement.toggleAttribute("data-dpviz-slow", slow);
     };
-    this.late = new Late((parts) => this.completed(parts), waiting);
+    this.slow = new SlowParts((parts) => this.completed(parts), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
@@ -74,12 +74,12 @@ class MountedChart {
   }
 
   // The answer's slow parts are there.
-  completed({ figure, alt, late, failed, ...words }) {
-    if ((failed || this.data.whole) && !late) return this.tell?.again(); // all that shows it is to be told
+  completed({ figure, alt, more, failed, ...words }) {
+    if ((failed || this.data.whole) && !more) return this.tell?.again(); // all that shows it is to be told
     if (this.movement.last) return;
     this.whole = figure;
     this.source = null; // the server's next figure is another
-    this.data = { ...this.data, words, late: late ? this.data.late : "" };
+    this.data = { ...this.data, words, slow_parts: more ? this.data.slow_parts : "" };
     this.plot.setAttribute("aria-label", alt);
     this.fitIn();
     this.settle();
@@ -138,7 +138,7 @@ class MountedChart {
     this.wanted = this.figure;
     this.plot.dataset.state = "drawing";
     clearTimeout(this.waits);
-    if (this.answered()) this.waits = setTimeout(() => this.plotted(), PATIENCE[this.data.late ? "late" : "usual"]);
+    if (this.answered()) this.waits = setTimeout(() => this.plotted(), PATIENCE[this.data.slow_parts ? "slow" : "usual"]);
     else this.plotted();
   }
 
@@ -161,7 +161,7 @@ class MountedChart {
     const figure = this.wanted;
     if (!this.hand || this.stale || this.plot.matches(":hover") || !this.follows()) return false;
     if (!this.hand.answer({ ...this.data.words, figure })) return false;
-    this.chips.show(figure, !this.movement.last && !this.data.late);
+    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     this.stands(figure);
     return true;
   }
@@ -197,7 +197,7 @@ class MountedChart {
   dress(figure) {
     // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
     for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
-    this.chips.show(figure, !this.movement.last && !this.data.late);
+    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     this.plot.classList.toggle("narrow", isNarrow(this.plot));
     this.plot.classList.toggle("tall", figure.layout.height > 0.6 * window.innerHeight);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
@@ -210,8 +210,8 @@ class MountedChart {
     this.shown = figure;
     this.tokens = this.data.frames;
     this.seen = this.data.seen;
-    this.late.ask(this.data.at, this.data.late);
-    if (!this.movement.last && !this.data.late) this.frames.go();
+    this.slow.ask(this.data.at, this.data.slow_parts);
+    if (!this.movement.last && !this.data.slow_parts) this.frames.go();
   }
 
   // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
@@ -255,7 +255,7 @@ class MountedChart {
 
   moved(move) {
     if (!this.frames.has(move.field) || !this.shown || !this.movement.step(move)) return;
-    this.late.stop(); // another answer comes
+    this.slow.stop(); // another answer comes
     clearTimeout(this.waits);
   }
 
@@ -263,7 +263,7 @@ class MountedChart {
     if (!this.hand) return false;
     const figure = this.fitting(frame.figure);
     const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
-    this.chips.show(figure, !this.movement.last && !this.data.late);
+    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));
     return shown;
   }
@@ -288,7 +288,7 @@ class MountedChart {
     clearTimeout(this.waits);
     this.movement.end();
     this.frames.stop();
-    this.late.stop();
+    this.slow.stop();
     this.forget();
   }
 }

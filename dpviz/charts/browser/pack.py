@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.charts import hand
+from dpviz.charts import browser
 from dpviz.charts.look import PlotlyDict
 
 SHORT = 16  # columns with fewer numbers stay as they are
@@ -90,4 +90,4 @@ def compressed(content: bytes) -> str:
 @lru_cache(maxsize=1)
 def compressed_plotly() -> str:
     """Plotly's own script."""
-    return compressed(hand.plotly().read_bytes())
+    return compressed(browser.plotly().read_bytes())

@@ -4,8 +4,8 @@ import { unpacked } from "./columns.js";
 
 const RETRY = 1000; // ms
 
-export class Late {
-  // `arrived` is told what is there: a frame, whether more is to come ("late"), whether a part failed. `waiting` is told
+export class SlowParts {
+  // `arrived` is told what is there: a frame, whether more is to come ("more"), whether a part failed. `waiting` is told
   // whether more is on its way.
   constructor(arrived, waiting) {
     Object.assign(this, { arrived, waiting });
@@ -23,7 +23,7 @@ export class Late {
     let wait = 0; // ms until it is asked for again, null if it is not
     while (wait !== null) {
       if (wait) await new Promise((resolve) => setTimeout(resolve, wait));
-      wait = await this.part(`${location.origin}${address}/late/${token}`, signal).catch(() => RETRY); // gone or busy
+      wait = await this.part(`${location.origin}${address}/slow/${token}`, signal).catch(() => RETRY); // gone or busy
       if (signal.aborted) return;
     }
     this.waiting(false);
@@ -36,7 +36,7 @@ export class Late {
     if (reply.status !== 200) return RETRY;
     const { figure, columns, ...words } = await reply.json();
     if (!signal.aborted) this.arrived({ ...words, figure: figure && unpacked(figure, columns) }); // none where something failed
-    return words.late ? 1 : null;
+    return words.more ? 1 : null;
   }
 
   stop() {
