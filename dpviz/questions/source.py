@@ -4,10 +4,10 @@ A question takes such a value among its settings and asks it for its sample. A p
 spot; whoever cannot wait for it hands the question what is there: the sample held already, or why it is missing.
 """
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import Field, asdict, astuple, dataclass
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Generic, TypeVar
 
 from dpviz._extras import extra
@@ -73,9 +73,8 @@ class Measurable(Source[T]):
         return asdict(self)
 
     def make(self) -> T:
-        module, _, name = self.target.partition(":")
         with extra("train"):
-            sample: T = getattr(importlib.import_module(module), name)(**self.arguments)
+            sample: T = resolve_name(self.target)(**self.arguments)
         return sample
 
 

@@ -88,13 +88,13 @@ class Dispatcher:
         store: The runs.
         folder: Its folder.
         workers: How many runs at once, where a local cluster is started.
-        preload: Modules that its workers load ahead.
+        preload: Whether its workers load PyTorch before the first run comes.
 
     Attributes:
         problem: What keeps runs from being started or recorded; "" if nothing does.
     """
 
-    def __init__(self, store: Store, folder: Path, *, workers: int, preload: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, folder: Path, *, workers: int, preload: bool) -> None:
         self.problem = ""
         self.connection = Connection(folder, workers, preload, folder / "logs" / "workers.log")
         self._store, self._folder, self._place = store, folder, Place.of(folder)

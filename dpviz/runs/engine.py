@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.cluster import local
-from dpviz.runs.cluster.launch import TRAINING_MODULES, default_workers
+from dpviz.runs.cluster.launch import default_workers
 from dpviz.runs.dispatch import Dispatcher, of_workers, worker_of
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import home, private_folder
@@ -36,7 +36,7 @@ class Engine:
     Args:
         folder: Where runs, weights and logs lie; `store.folders.home()` if None.
         workers: How many runs at once, where this engine starts the local cluster; `default_workers()` if None.
-        preload: Modules that its workers load ahead of the first run.
+        preload: Whether its workers load PyTorch before the first run comes.
 
     Attributes:
         store: The runs; for looking, naming, deleting.
@@ -51,7 +51,7 @@ class Engine:
         folder: Path | None = None,
         *,
         workers: int | None = None,
-        preload: tuple[str, ...] = TRAINING_MODULES,
+        preload: bool = True,
     ) -> None:
         self.folder = folder or home()
         self.store: Store = open_store(self.folder)

@@ -62,7 +62,7 @@ def make_engine(tmp_path: Path) -> Iterator[Makes]:
     with ExitStack() as stack:
 
         def make(**options: Any) -> Engine:
-            engine = Engine(tmp_path, **{"workers": 1, "preload": (), **options})
+            engine = Engine(tmp_path, **{"workers": 1, "preload": False, **options})
             stack.callback(ended, engine)
             return engine
 
@@ -80,7 +80,7 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """One engine for all tests that leave it able to run: starting workers takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path, str(HERE)])
-        engine = Engine(tmp_path_factory.mktemp("shared"), workers=1, preload=())
+        engine = Engine(tmp_path_factory.mktemp("shared"), workers=1, preload=False)
         engine.warm()
         yield engine
         ended(engine)

@@ -50,7 +50,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_worker_is_killed_and_the_app_closed_and_opened_again(cluster: Path, tmp_path: Path) -> None:
     """The run starts again at once on a worker that is there, goes on without an app, and every event is recorded."""
     folder = tmp_path / "store"
-    first = Engine(folder, workers=1, preload=())
+    first = Engine(folder, workers=1, preload=False)
     run = first.submit({"steps": 600, "pause": 0.01}, target=PLAIN)
     until(lambda: first.run(run).steps >= 3 or first.problem or first.run(run).over)
     assert (first.problem, first.run(run).reason) == ("", "")
@@ -63,7 +63,7 @@ def test_a_worker_is_killed_and_the_app_closed_and_opened_again(cluster: Path, t
     first.shutdown()
     waiting = cluster / FOLDER / "a-store"
     until(lambda: any('"done"' in file.read_text() for file in waiting.glob(f"{run}-*")))
-    second = Engine(folder, workers=1, preload=())
+    second = Engine(folder, workers=1, preload=False)
     record = second.wait(run, LONG)
     assert (record.state, record.attempt, record.steps) == ("done", 2, 600)
     assert [event.seq for event in second.store.events(run)] == list(range(602))

@@ -156,7 +156,7 @@ def http_status(port: int) -> int | None:
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
-    engine = Engine(tmp_path, preload=())
+    engine = Engine(tmp_path, preload=False)
     with pytest.raises(ValueError, match="Expected steps=0"):
         engine.submit(RunSettings(steps=0))
     with pytest.raises(ValueError, match="Expected target='nothing'"):

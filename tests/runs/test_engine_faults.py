@@ -98,7 +98,7 @@ import sys, time
 from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
-engine = Engine(Path({folder!r}), workers=1, preload=())
+engine = Engine(Path({folder!r}), workers=1, preload=False)
 run = engine.submit({settings!r}, target={target!r})
 queued = engine.submit({{"steps": 5}}, target={target!r})
 while engine.run(run).steps < 3:

@@ -172,7 +172,7 @@ def test_a_copy_in_a_file_claims_the_same(store: Store, told: list[Event]) -> No
 @pytest.fixture
 def dispatcher(store: Store, tmp_path: Path) -> Dispatcher:
     """One whose thread has ended."""
-    made = Dispatcher(store, tmp_path, workers=1, preload=())
+    made = Dispatcher(store, tmp_path, workers=1, preload=False)
     made.close()
     return made
 

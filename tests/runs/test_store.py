@@ -364,7 +364,7 @@ def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     store.close()
     size = (tmp_path / "runs.sqlite").stat().st_size
 
-    engine = Engine(tmp_path, preload=())
+    engine = Engine(tmp_path, preload=False)
     assert [record.id for record in engine.store.runs()] == [kept]
     assert [record.id for record in engine.store.runs(deleted=True)] == [fresh]
     assert engine.weights(fresh).exists()

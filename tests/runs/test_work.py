@@ -184,7 +184,7 @@ def names(place: Place) -> list[str]:
 @pytest.fixture
 def dispatcher(store: Store, tmp_path: Path) -> Dispatcher:
     """One whose thread has ended."""
-    made = Dispatcher(store, tmp_path, workers=1, preload=())
+    made = Dispatcher(store, tmp_path, workers=1, preload=False)
     made.close()
     return made
 
@@ -193,7 +193,7 @@ def test_every_event_is_recorded_once_and_in_order(store: Store, place: Place, d
     """By two apps, of which one begins late; a line that is not whole waits for the rest."""
     run = new(store).id
     file = file_of(place, run)
-    other = Dispatcher(store, Path(place.store), workers=1, preload=())
+    other = Dispatcher(store, Path(place.store), workers=1, preload=False)
     other.close()
     for first in (0, 10):
         file.append(rows(steps(10, 1 + first), first))

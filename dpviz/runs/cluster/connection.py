@@ -87,7 +87,7 @@ class Connection:
     Args:
         store: The folder of the store, whose local cluster it is.
         workers: How many runs at once, where a local cluster is started.
-        preload: Modules that its workers load ahead.
+        preload: Whether its workers load PyTorch before the first run comes.
         log: File for messages of its workers.
 
     Attributes:
@@ -96,7 +96,7 @@ class Connection:
         working: What each worker has been given, by its address: keys of tasks.
     """
 
-    def __init__(self, store: Path, workers: int, preload: tuple[str, ...], log: Path) -> None:
+    def __init__(self, store: Path, workers: int, preload: bool, log: Path) -> None:
         self.client: Any = None
         self.problem = ""
         self.working: dict[str, tuple[str, ...]] = {}

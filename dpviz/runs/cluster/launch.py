@@ -11,8 +11,6 @@ WORKERS_VARIABLE = "DPVIZ_WORKERS"
 # Set for the workers of a local cluster.
 LOCAL_VARIABLE = "DPVIZ_LOCAL_CLUSTER"
 
-TRAINING_MODULES = ("dpviz.training.loop",)
-
 
 def default_workers() -> int:
     """How many runs at once: DPVIZ_WORKERS, else one for every two cores that this process may use, at least 1."""
@@ -30,7 +28,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def worker_environment(workers: int, preload: tuple[str, ...]) -> dict[str, str]:
+def worker_environment(workers: int, preload: bool) -> dict[str, str]:
     """Environment of host and workers: the cores shared out, threads that sleep while they wait, our import path."""
     threads = str(max(1, usable_cores() // workers))
     path = [str(Path(entry or ".").absolute()) for entry in sys.path if Path(entry or ".").exists()]
@@ -44,6 +42,6 @@ def worker_environment(workers: int, preload: tuple[str, ...]) -> dict[str, str]
         "DASK_LOGGING__DISTRIBUTED": "warning",
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONSAFEPATH": "1",  # and not the folder that the app happened to be started in
-        PRELOAD_VARIABLE: ",".join(preload),
+        PRELOAD_VARIABLE: "1" if preload else "",
         LOCAL_VARIABLE: "1",
     }

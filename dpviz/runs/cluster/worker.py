@@ -5,7 +5,6 @@ come up was, on a busy machine, never replaced.
 """
 
 import asyncio
-import importlib
 import json
 import os
 import sys
@@ -15,17 +14,16 @@ from dpviz.runs.child import end_with_parent
 from dpviz.runs.cluster.local import CERTIFICATE
 from dpviz.runs.cluster.tls import security_with, without_pages
 
-# Names of modules to load, with commas between; set by who starts the cluster.
+# Whether to load PyTorch before the first run comes; set by who starts the cluster.
 PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
 
 
-def load_ahead() -> None:
-    """Import the modules that PRELOAD_VARIABLE names. One that fails to load fails its run later, in words."""
-    for name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            print(f"dpviz worker: could not load {name} ahead: {error!r}", file=sys.stderr)
+def preload() -> None:
+    """Load PyTorch and the training before the first run comes. If they cannot be loaded, that run says so in words."""
+    try:
+        from dpviz.training import loop  # noqa: F401
+    except Exception as error:
+        print(f"dpviz worker: the training could not be loaded: {error!r}", file=sys.stderr)
 
 
 async def serve(address: str, certificate: Path) -> None:
@@ -49,7 +47,8 @@ def main() -> None:
     place = json.loads(file.read_text())
     if os.getppid() != place["process"]["pid"]:  # it ended before this process could ask to end with it
         os._exit(1)
-    load_ahead()
+    if os.environ.get(PRELOAD_VARIABLE):
+        preload()
     asyncio.run(serve(place["address"], file.with_name(CERTIFICATE)))
 
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 Shape = tuple[int, ...]
+
+
+class FeatureModule(Protocol):
+    """A module that computes fixed features of images, (n, c, h, w)."""
+
+    def features(self, images: Tensor, *, keep: bool = True) -> Tensor:
+        """Theirs; those that are kept are on disk for the next run."""
+
+    def kept(self, images: Tensor) -> bool:
+        """Whether those of these images are on disk."""
 
 
 class Features(NamedTuple):
@@ -18,17 +27,13 @@ class Features(NamedTuple):
 
     Attributes:
         words: What they are called.
-        module: Of `dpviz.training.networks`, whose `features` computes them and whose `kept` knows those on disk.
+        load: Loads PyTorch and what computes them.
         shape: Theirs, from that of an example.
     """
 
     words: str
-    module: str
+    load: Callable[[], FeatureModule]
     shape: Callable[[Shape], Shape]
-
-    def loaded(self) -> Any:
-        """The module, which needs PyTorch."""
-        return import_module(f"dpviz.training.networks.{self.module}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dpviz.training.models.base import Features, Shape, image, linear
+from dpviz.training.models.base import FeatureModule, Features, Shape, image, linear
 
 if TYPE_CHECKING:
     from torch import nn
@@ -87,6 +87,18 @@ def elsewhere(shape: Shape, classes: int) -> nn.Module:
     raise ValueError("Expected a network that dpviz can build, found one from another program: run that program again.")
 
 
+def _scattering() -> FeatureModule:
+    from dpviz.training.networks import scattering
+
+    return scattering
+
+
+def _whitening() -> FeatureModule:
+    from dpviz.training.networks import whitening
+
+    return whitening
+
+
 def _scattered(shape: Shape) -> Shape:
     return (81 * shape[0] * (shape[1] // 4) * (shape[2] // 4),)
 
@@ -103,13 +115,13 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "read_parameters": cnn_parameters,
         "suits": lambda shape: image(shape) and min(shape[1:]) >= 14,
     },
-    "scattering": LINEAR | {"suits": _square, "features": Features("scattering features", "scattering", _scattered)},
+    "scattering": LINEAR | {"suits": _square, "features": Features("scattering features", _scattering, _scattered)},
     "whitened": LINEAR
     | {
         "suits": lambda shape: _square(shape) and shape[0] == 1,
         "features": Features(
             "whitened scattering features",
-            "whitening",
+            _whitening,
             lambda shape: (min(400, _scattered(shape)[0] // 2),),  # `whitening.size`, without PyTorch
         ),
     },

@@ -52,7 +52,7 @@ def preparation(model: str, data: TrainingData) -> str:
         return ""
     if is_own(data.name):
         return f"Computing {features.words} of {images:,} images."
-    if all(map(features.loaded().kept, (data.train_x, data.test_x))):
+    if all(map(features.load().kept, (data.train_x, data.test_x))):
         return ""
     return f"Computing {features.words} of {images:,} images, once; they are kept on disk for the next run."
 
@@ -63,7 +63,7 @@ def prepared(model: str, data: TrainingData) -> TrainingData:
     features = MODELS[model].features
     if features is None:
         return data
-    keep, module = not is_own(data.name), features.loaded()
+    keep, module = not is_own(data.name), features.load()
     coming = [x for x in (data.train_x, data.test_x) if not (keep and module.kept(x))]
     with task(f"computing {features.words}", "images", sum(map(len, coming))):
         train_x, test_x = (module.features(images, keep=keep) for images in (data.train_x, data.test_x))
