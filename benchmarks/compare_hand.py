@@ -32,9 +32,9 @@ from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt, Pulled
 from dpviz.fields.field import Number
 from dpviz.questions import units
+from dpviz.questions.acting import acting
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
-from dpviz.questions.shown import acting
 from tests.browser.driver import CHROMIUM_FLAGS, chart_data, find_chromium, no_traceback, open_page, running_app
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import accountant, every_choice
-from dpviz.questions.shown import glossary
+from dpviz.questions.rendered import glossary
 
 TARGET = Path(__file__).resolve().parents[1] / "docs"
 

@@ -14,15 +14,16 @@ from dpviz.charts.browser.pack import Packer
 from dpviz.charts.plot import HEIGHT
 from dpviz.fields import AnyField, Field, Number
 from dpviz.questions import units
+from dpviz.questions.acting import captions
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.computed import Joined, computed, finished, joined, keep
 from dpviz.questions.layout import Reader, V, Values, of_values
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.shown import captions, frame
+from dpviz.questions.rendered import rendered
 from dpviz.questions.source import NoSample
 
-Shown = Callable[[AnyAnswer], Mapping[str, Any]]  # an answer's figure ("figure") and words
+Render = Callable[[AnyAnswer], Mapping[str, Any]]  # an answer's figure ("figure") and words
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class Alone:
     height: int = HEIGHT
 
     def __call__(self, answer: AnyAnswer) -> Mapping[str, Any]:
-        return frame(QUESTIONS[self.question], answer, answer.plot, self.height)
+        return rendered(QUESTIONS[self.question], answer, answer.plot, self.height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Sweep:
     question: AnyQuestion
     moved: Number
     others: Values
-    show: Shown
+    show: Render
     resolve: Callable[[Values], Values]
     log: Callable[[Exception], object]
 

@@ -21,9 +21,10 @@ from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
 from dpviz.questions import AnyQuestion
+from dpviz.questions.acting import acting, settings
 from dpviz.questions.answer import LATER, AnyAnswer, soon
 from dpviz.questions.layout import Reader, moved
-from dpviz.questions.shown import acting, frame, paragraphs, settings
+from dpviz.questions.rendered import paragraphs, rendered
 
 MOST_BYTES = 5_000_000
 PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((hand.HERE / "page.html").read_text())
@@ -105,7 +106,7 @@ class Handout:
 
     def _frame(self, answer: AnyAnswer, get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
-        return frame(self.question, answer, plot) | {"caption": settings(self.question, get)}
+        return rendered(self.question, answer, plot) | {"caption": settings(self.question, get)}
 
     def _control(self, field: Number, values: list[float]) -> dict[str, Any]:
         return {

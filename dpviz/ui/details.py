@@ -17,8 +17,8 @@ from dpviz.questions.handout import Handout
 from dpviz.questions.layout import FieldControl, of_values
 from dpviz.questions.listing import Listing
 from dpviz.questions.question import AnyQuestion, Block
+from dpviz.questions.rendered import glossary, listed, noted
 from dpviz.questions.script import script
-from dpviz.questions.shown import glossary, listed, noted
 from dpviz.questions.source import NoSample
 from dpviz.questions.words import Note
 from dpviz.runs.measuring.measurement import Request

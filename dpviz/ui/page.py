@@ -19,7 +19,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.page import Page
 from dpviz.questions.plain_text import plain_text
 from dpviz.questions.presets import Preset
-from dpviz.questions.shown import noted
+from dpviz.questions.rendered import noted
 from dpviz.questions.words import Note
 from dpviz.ui import controls, history, present, server, state
 from dpviz.ui.browser.routes import component

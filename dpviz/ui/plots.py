@@ -9,7 +9,7 @@ from dpviz.charts.browser.pack import Packer
 from dpviz.charts.look import export_config
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined
-from dpviz.questions.frames import Shown
+from dpviz.questions.frames import Render
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shared import IMAGE
@@ -36,7 +36,7 @@ def live_plot(
     get: Reader,
     answer: AnyAnswer,
     parts: Joined,
-    show: Shown,
+    show: Render,
     *,
     key: str,
     extra: Hashable,

@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.fields.field import AnyField, Number
+from dpviz.questions.acting import sliders
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.shown import sliders
 from dpviz.ui import history, state
 from dpviz.ui.state import Keys
 

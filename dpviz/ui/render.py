@@ -12,13 +12,14 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
+from dpviz.questions.acting import settings
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined
-from dpviz.questions.frames import Alone, Shown
+from dpviz.questions.frames import Alone, Render
 from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.shown import explained, frame, settings
+from dpviz.questions.rendered import explained, rendered
 from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
@@ -161,9 +162,9 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         return None
     plot_of, height = _beside_pins(shown, question), present.HEIGHT if present.presenting() else HEIGHT
     preset = history.preset()
-    show: Shown = Alone(question.key, height)
+    show: Render = Alone(question.key, height)
     if history.pins() or preset:
-        show = lambda answer: frame(question, answer, plot_of(answer), height)  # noqa: E731
+        show = lambda answer: rendered(question, answer, plot_of(answer), height)  # noqa: E731
     words = plots.live_plot(
         shown.key,
         question,

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Number
+from dpviz.questions.acting import acting
 from dpviz.questions.answer import Answer, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.methods import coarsely
 from dpviz.questions.networks import Network
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting
 from tests.questions.asking import default
 from tests.trained import invented
 

@@ -12,7 +12,7 @@ from dpviz import ask
 from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER
 from dpviz.questions.handout import STOPS, stops
-from dpviz.questions.shown import explained, paragraphs
+from dpviz.questions.rendered import explained, paragraphs
 
 
 def test_stops_are_dense_where_the_value_stands_and_reach_the_ends() -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Number
+from dpviz.questions.acting import acting
 from dpviz.questions.answer import Answer, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.handout import stops
 from dpviz.questions.layout import Reader, moved, of_texts
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting
 from dpviz.questions.story import STOPS
 from tests.questions.asking import default, reading, table
 

@@ -14,7 +14,7 @@ from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import FieldControl, fields_of, in_sight, moved_of, of_texts
 from dpviz.questions.plain_text import plain_text
 from dpviz.questions.question import Question
-from dpviz.questions.shown import explained
+from dpviz.questions.rendered import explained
 from tests.questions.asking import answer_to, linked, table
 
 QUOTED = re.compile(r"“([^”]+)”")

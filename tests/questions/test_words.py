@@ -15,7 +15,7 @@ from dpviz.fields import number
 from dpviz.fields.declared import entries
 from dpviz.questions.answer import whole
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.shown import explained, glossary, noted, strip
+from dpviz.questions.rendered import explained, glossary, noted, strip
 from tests.questions.asking import answer_to, asked
 
 

@@ -6,12 +6,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from dpviz.questions.acting import acting
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import SettingsSnapshot, fields_of, in_sight, moved_of
 from dpviz.questions.links import PRESETS
 from dpviz.questions.mechanism import FIELDS
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting
 from dpviz.ui import panel
 from dpviz.ui.state import Keys
 from tests.ui.driver import controls, enter, html_of, open_app, open_part, press

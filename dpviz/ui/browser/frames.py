@@ -17,7 +17,7 @@ import streamlit as st
 from dpviz._remember import MEMORY, Memory, Named
 from dpviz.questions import frames
 from dpviz.questions.computed import plain, there
-from dpviz.questions.frames import Alone, Packed, Shown, Sweep
+from dpviz.questions.frames import Alone, Packed, Render, Sweep
 from dpviz.questions.layout import Reader, Values
 from dpviz.questions.question import AnyQuestion
 from dpviz.ui import boundary, sources
@@ -83,7 +83,7 @@ _latest: dict[int, object] = {}  # session → its latest request that is under 
 
 
 def recipes(
-    place: str, question: AnyQuestion, get: Reader, given: Values, extra: Hashable, show: Shown
+    place: str, question: AnyQuestion, get: Reader, given: Values, extra: Hashable, show: Render
 ) -> Iterator[Recipe]:
     """How frames around the present values are made, for every field that may move.
 

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from dpviz.charts.browser.pack import Packer
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined, ToCome
-from dpviz.questions.frames import Shown, as_json
+from dpviz.questions.frames import Render, as_json
 from dpviz.questions.question import AnyQuestion
 from dpviz.ui import answers, boundary
 from dpviz.ui.browser.pool import pool
@@ -43,7 +43,7 @@ class SlowParts:
     place: str
     question: AnyQuestion
     answer: AnyAnswer
-    show: Shown
+    show: Render
     token: str = field(default_factory=lambda: secrets.token_urlsafe(15))
 
     def parts(self) -> Joined:

@@ -15,12 +15,12 @@ from typing import NamedTuple, TypeVar
 
 from dpviz.fields import Number
 from dpviz.questions import units
+from dpviz.questions.acting import sliders
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.frames import Alone
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.shown import sliders
 from dpviz.ui import answers
 from dpviz.ui.browser import frames
 from dpviz.ui.browser.pool import COUNT, pool, share_of_core

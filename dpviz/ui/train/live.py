@@ -18,7 +18,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import training
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.questions.computed import finished
-from dpviz.questions.shown import strip
+from dpviz.questions.rendered import strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.words import Note

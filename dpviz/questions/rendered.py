@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
-from dpviz.fields import AnyField, Number
 from dpviz.fields.declared import MEANINGS
-from dpviz.questions import AnyAnswer, AnyQuestion, Metric, Note, links, units
-from dpviz.questions.layout import Reader, fields_of, in_sight
+from dpviz.questions import AnyAnswer, AnyQuestion, Metric, Note, links
 from dpviz.questions.listing import Cell, Listing
-from dpviz.questions.mechanism import STEPS
 from dpviz.questions.plain_text import TAG
 
 # Tags, and numbers with their names: they are bold, or values of metrics.
@@ -32,38 +29,7 @@ _SPANS = (
 )
 
 
-def acting(question: AnyQuestion, get: Reader) -> list[AnyField]:
-    """The fields that act on the answer now, in the order of their controls."""
-    own = {field.key for field in question.fields}
-    shown = [field for items in question.groups(get).values() for field in fields_of(items)]
-    return list({field.key: field for field in shown if field.key in own}.values())
-
-
-def sliders(question: AnyQuestion, get: Reader) -> list[Number]:
-    """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones."""
-    usual = {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, ())[0])}
-    numbers = (field for field in acting(question, get) if isinstance(field, Number) and field.ticks)
-    return sorted(numbers, key=lambda field: field.key not in usual)
-
-
-def settings(question: AnyQuestion, get: Reader) -> str:
-    """What acts on the answer now, in a line."""
-    return " · ".join(f"{field.label}: {field.show(get(field))}" for field in acting(question, get))
-
-
-def captions(question: AnyQuestion, get: Reader) -> dict[str, str]:
-    """What stands below the controls of numbers and follows from values, by the keys of their fields."""
-    captions: dict[str, str] = {}
-    for control in (control for controls in question.groups(get).values() for control in controls):
-        if control.caption is not None:
-            captions[control.fields[0].key] = control.caption
-        if control.drawn_as == units.UNITS.key:
-            with_steps = STEPS in control.fields
-            captions[(units.EPOCHS if with_steps else units.BATCH).key] = units.made(get, with_steps=with_steps)
-    return captions
-
-
-def frame(question: AnyQuestion, answer: AnyAnswer, plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
+def rendered(question: AnyQuestion, answer: AnyAnswer, plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
     """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
     drawn = plot.chart(height)
     notes = [*question.notes(answer), *map(Note, drawn.notes)]

@@ -1,0 +1,37 @@
+"""Settings that act on an answer now: their fields, the sliders among them, and their values and captions in words."""
+
+from dpviz.fields import AnyField, Number
+from dpviz.questions import AnyQuestion, units
+from dpviz.questions.layout import Reader, fields_of, in_sight
+from dpviz.questions.mechanism import STEPS
+
+
+def acting(question: AnyQuestion, get: Reader) -> list[AnyField]:
+    """The fields that act on the answer now, in the order of their controls."""
+    own = {field.key for field in question.fields}
+    shown = [field for items in question.groups(get).values() for field in fields_of(items)]
+    return list({field.key: field for field in shown if field.key in own}.values())
+
+
+def sliders(question: AnyQuestion, get: Reader) -> list[Number]:
+    """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones."""
+    usual = {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, ())[0])}
+    numbers = (field for field in acting(question, get) if isinstance(field, Number) and field.ticks)
+    return sorted(numbers, key=lambda field: field.key not in usual)
+
+
+def settings(question: AnyQuestion, get: Reader) -> str:
+    """What acts on the answer now, in a line."""
+    return " · ".join(f"{field.label}: {field.show(get(field))}" for field in acting(question, get))
+
+
+def captions(question: AnyQuestion, get: Reader) -> dict[str, str]:
+    """What stands below the controls of numbers and follows from values, by the keys of their fields."""
+    captions: dict[str, str] = {}
+    for control in (control for controls in question.groups(get).values() for control in controls):
+        if control.caption is not None:
+            captions[control.fields[0].key] = control.caption
+        if control.drawn_as == units.UNITS.key:
+            with_steps = STEPS in control.fields
+            captions[(units.EPOCHS if with_steps else units.BATCH).key] = units.made(get, with_steps=with_steps)
+    return captions
