@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
     from dpviz.questions.guarantee.card import Guarantee as Guarantee
     from dpviz.questions.guarantee.plan import PlanArguments
-    from dpviz.questions.papers.translate import Translation
+    from dpviz.questions.pasted.translate import Translation
 
 
 def ask(question: str, /, **settings: Any) -> Asked:
@@ -61,7 +61,7 @@ def translate(text: str) -> Translation:
     True
     """
     with extra("ask"):
-        from dpviz.questions.papers import translate as reader
+        from dpviz.questions.pasted import translate as reader
 
     return reader.translate(text)
 

@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.fields import AnyField
 from dpviz.fields.field import Choice, Flag, Number, Several, Text
 from dpviz.questions import kinds, links, units
-from dpviz.questions.papers.check_fields import UNSETTLED
+from dpviz.questions.check.fields import UNSETTLED
 from dpviz.ui import state
 from dpviz.ui.browser.routes import component
 from dpviz.ui.state import Keys

@@ -15,14 +15,14 @@ from dpviz.questions.budget.blocks import BLOCKS, MOST_BLOCKS, Block, enough_for
 from dpviz.questions.budget.ledger import lines_of
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.budget.spend import SPEND
+from dpviz.questions.check.fields import COUNTED
+from dpviz.questions.check.question import CHECK
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.papers.check import CHECK
-from dpviz.questions.papers.check_fields import COUNTED
-from dpviz.questions.papers.form import filled
-from dpviz.questions.papers.texts import LONGEST
-from dpviz.questions.papers.translate import translate
+from dpviz.questions.pasted.form import filled
+from dpviz.questions.pasted.texts import LONGEST
+from dpviz.questions.pasted.translate import translate
 from dpviz.questions.tight_band import interval
 from dpviz.ui import controls, page, sources, state
 from dpviz.ui.answers import compute

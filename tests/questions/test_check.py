@@ -16,14 +16,14 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import MECHANISMS, FixedSize, PersonRows, SampledGaussian
 from dpviz.questions.answer import Answer, whole
+from dpviz.questions.check.described import described, renyi_above
+from dpviz.questions.check.facts import CheckFacts
+from dpviz.questions.check.fields import FURTHER, KINDS, steps_of
+from dpviz.questions.check.question import CHECK, card
 from dpviz.questions.guarantee.words import UNKNOWN
 from dpviz.questions.layout import fields_of
-from dpviz.questions.papers.check import CHECK, card
-from dpviz.questions.papers.check_facts import CheckFacts
-from dpviz.questions.papers.check_fields import FURTHER, KINDS, steps_of
-from dpviz.questions.papers.described import described, renyi_above
-from dpviz.questions.papers.form import filled
-from dpviz.questions.papers.texts import LONGEST
+from dpviz.questions.pasted.form import filled
+from dpviz.questions.pasted.texts import LONGEST
 from tests.questions.asking import asked, asked_whole, linked, table
 
 

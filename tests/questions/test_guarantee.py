@@ -12,11 +12,11 @@ from dpviz.questions.answer import LATER, Folded, Onward, soon, whole
 from dpviz.questions.budget.stop import STOP
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.guarantee.deployments import deployments
+from dpviz.questions.guarantee.fields import KEYS
+from dpviz.questions.guarantee.question import GUARANTEE, pitfalls
 from dpviz.questions.guarantee.words import ANSWERS, PITFALLS, UNKNOWN
 from dpviz.questions.layout import fields_of
 from dpviz.questions.noise import NOISE
-from dpviz.questions.papers.guarantee import GUARANTEE, pitfalls
-from dpviz.questions.papers.guarantee_fields import KEYS
 from dpviz.questions.question import Question
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 

@@ -9,10 +9,10 @@ import pytest
 
 import dpviz
 from dpviz.questions.asked import Asked
-from dpviz.questions.papers.bindings import MOST_WORK, Bindings
-from dpviz.questions.papers.form import filled
-from dpviz.questions.papers.quantities import POISSON_NOT
-from dpviz.questions.papers.reader import read
+from dpviz.questions.pasted.bindings import MOST_WORK, Bindings
+from dpviz.questions.pasted.form import filled
+from dpviz.questions.pasted.quantities import POISSON_NOT
+from dpviz.questions.pasted.reader import read
 
 TABLE = json.loads(Path(__file__).with_name("pasted_texts.json").read_text("utf-8"))
 CASES = {case["name"]: case for case in TABLE["cases"]}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import dpviz
-from dpviz.questions.papers.form import filled
+from dpviz.questions.pasted.form import filled
 
 PLAN = {"noise_multiplier": 1.1, "batch_size": 256, "epochs": 15, "dataset_size": 60000, "delta": "1e-5"}
 # A key and its value, as each style writes it.

@@ -9,7 +9,7 @@ from opacus.accountants import RDPAccountant
 
 import dpviz
 from dpviz import mechanisms
-from dpviz.questions.papers.texts import LONGEST
+from dpviz.questions.pasted.texts import LONGEST
 from dpviz.questions.use import RELEASES, Plan, shuffled_epsilon, snippets
 from tests.questions.asking import table
 

@@ -8,8 +8,8 @@ import pytest
 from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
 from dpviz.questions.budget.blocks import Block, Blocks
 from dpviz.questions.catalogue import PAGES
+from dpviz.questions.guarantee.question import GUARANTEE
 from dpviz.questions.layout import fields_of
-from dpviz.questions.papers.guarantee import GUARANTEE
 from dpviz.ui import measuring
 from tests.trained import invented
 from tests.ui.driver import compute

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from dpviz.questions.check.fields import BATCH, EPOCHS, NOISE
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
-from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
 from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from dpviz.questions.papers.bindings import Reading
+from dpviz.questions.pasted.bindings import Reading
 
 STEPS, EPOCHS = "steps", "epochs"
 NEARLY = 1e-9  # by which two equal counts may differ

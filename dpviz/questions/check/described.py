@@ -15,7 +15,7 @@ from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import kinds
 from dpviz.questions.budget.blocks import Block
-from dpviz.questions.papers.check_fields import KINDS, loader_batches, whole_steps
+from dpviz.questions.check.fields import KINDS, loader_batches, whole_steps
 
 LARGEST = 500.0  # ε beyond which no numerical upper end is computed, but one in closed form
 Events = tuple[Event, ...]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dpviz.questions.papers.bindings import name_of
-from dpviz.questions.papers.quantities import (
+from dpviz.questions.pasted.bindings import name_of
+from dpviz.questions.pasted.quantities import (
     COUNTED,
     MICROBATCHES,
     NAMES,
@@ -19,8 +19,8 @@ from dpviz.questions.papers.quantities import (
     UNTRANSLATED,
     WORDS,
 )
-from dpviz.questions.papers.statements import settings_of
-from dpviz.questions.papers.vocabulary import SWITCH_WORDS, is_key
+from dpviz.questions.pasted.statements import settings_of
+from dpviz.questions.pasted.vocabulary import SWITCH_WORDS, is_key
 
 LONGEST = 20_000  # characters
 ALIASES = {"T": "steps", "C": "max_grad_norm", "ε": "epsilon"}

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms import Event
 from dpviz.questions import DELTA, SIZE
-from dpviz.questions.papers.bindings import WRITTEN, Bindings, Reading, name_of
-from dpviz.questions.papers.check_fields import BATCH, NOISE, ROWS
-from dpviz.questions.papers.evidence import Evidence, single
-from dpviz.questions.papers.histories import events_of, histories_in
-from dpviz.questions.papers.lengths import Span, agreed, all_spans
-from dpviz.questions.papers.microbatching import SWITCH, lines_with, words
-from dpviz.questions.papers.quantities import (
+from dpviz.questions.check.fields import BATCH, NOISE, ROWS
+from dpviz.questions.pasted.bindings import WRITTEN, Bindings, Reading, name_of
+from dpviz.questions.pasted.evidence import Evidence, single
+from dpviz.questions.pasted.histories import events_of, histories_in
+from dpviz.questions.pasted.lengths import Span, agreed, all_spans
+from dpviz.questions.pasted.microbatching import SWITCH, lines_with, words
+from dpviz.questions.pasted.quantities import (
     ACCUMULATION,
     CHANGES,
     DERIVED,
@@ -30,9 +30,9 @@ from dpviz.questions.papers.quantities import (
     UNTRANSLATED,
     WORDS,
 )
-from dpviz.questions.papers.sampling import neighbours, sampler, units
-from dpviz.questions.papers.texts import parsed
-from dpviz.questions.papers.trainings import Trainings
+from dpviz.questions.pasted.sampling import neighbours, sampler, units
+from dpviz.questions.pasted.texts import parsed
+from dpviz.questions.pasted.trainings import Trainings
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ from dpviz.questions import (
 from dpviz.questions.answer import PENDING, Pending
 from dpviz.questions.guarantee.card import Guarantee
 from dpviz.questions.guarantee.deployments import deployments
+from dpviz.questions.guarantee.fields import ANSWERED, OF, PLAN, RUN_AS, STATED, layout, undecided
 from dpviz.questions.guarantee.plan import guarantee
 from dpviz.questions.guarantee.words import NO, PITFALLS, UNKNOWN, YES
 from dpviz.questions.listing import Listing
 from dpviz.questions.needed import too_slow
-from dpviz.questions.papers.guarantee_fields import ANSWERED, OF, PLAN, RUN_AS, STATED, layout, undecided
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from dpviz.fields import AnyField, Number
 from dpviz.questions import DELTA, SIZE
-from dpviz.questions.papers.bindings import Reading
-from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, ROWS, SAMPLER, UNSETTLED
-from dpviz.questions.papers.quantities import WORDS
+from dpviz.questions.check.fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, ROWS, SAMPLER, UNSETTLED
+from dpviz.questions.pasted.bindings import Reading
+from dpviz.questions.pasted.quantities import WORDS
 
 FIELDS: Mapping[str, AnyField] = {
     one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY, ROWS)

@@ -11,7 +11,7 @@ from dpviz import library as dpviz
 from dpviz.accounting.methods import Tight
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event
-from dpviz.questions.papers.bindings import Bindings
+from dpviz.questions.pasted.bindings import Bindings
 
 SWITCH = "used_microbatching"
 STATEMENT = "compute_dp_sgd_privacy_statement"  # its default is “with microbatching”

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dpviz.fields import numbers
 from dpviz.questions import LATER, Formula, Metric, Note, Words
 from dpviz.questions.answer import PENDING
+from dpviz.questions.check.facts import CheckFacts
+from dpviz.questions.check.fields import ADJACENCY, SAMPLER, UNSETTLED
 from dpviz.questions.listing import Listing
-from dpviz.questions.papers.check_facts import CheckFacts
-from dpviz.questions.papers.check_fields import ADJACENCY, SAMPLER, UNSETTLED
 
 ASSUMPTIONS = """
 - **Poisson sampling:** the interval is that of the numerical (PLD) accountant.

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Callable, Iterator
 
-from dpviz.questions.papers.bindings import Bindings, name_of
-from dpviz.questions.papers.check_fields import ADJACENCY, SAMPLER
-from dpviz.questions.papers.evidence import Evidence, chosen
-from dpviz.questions.papers.quantities import CHANGES, POISSON_NOT, WORDS
-from dpviz.questions.papers.trainings import walked
-from dpviz.questions.papers.vocabulary import (
+from dpviz.questions.check.fields import ADJACENCY, SAMPLER
+from dpviz.questions.pasted.bindings import Bindings, name_of
+from dpviz.questions.pasted.evidence import Evidence, chosen
+from dpviz.questions.pasted.quantities import CHANGES, POISSON_NOT, WORDS
+from dpviz.questions.pasted.trainings import walked
+from dpviz.questions.pasted.vocabulary import (
     NEIGHBOURS,
     NEIGHBOURS_KEY,
     NOTHING,

@@ -17,13 +17,13 @@ from dpviz.accounting.methods import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import DELTA, SIZE
-from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE, ROWS
-from dpviz.questions.papers.described import described
-from dpviz.questions.papers.evidence import lines_text, single
-from dpviz.questions.papers.histories import whole
-from dpviz.questions.papers.lengths import STEPS, Length, agreed
-from dpviz.questions.papers.quantities import WORDS
-from dpviz.questions.papers.reader import Pasted, microbatching_words, read
+from dpviz.questions.check.described import described
+from dpviz.questions.check.fields import BATCH, EPOCHS, NOISE, ROWS
+from dpviz.questions.pasted.evidence import lines_text, single
+from dpviz.questions.pasted.histories import whole
+from dpviz.questions.pasted.lengths import STEPS, Length, agreed
+from dpviz.questions.pasted.quantities import WORDS
+from dpviz.questions.pasted.reader import Pasted, microbatching_words, read
 
 ASK, ASSUMED, LABELS = WORDS["ask"], WORDS["assumed"], WORDS["names_of"]
 

@@ -25,15 +25,15 @@ from dpviz.questions import (
 )
 from dpviz.questions.answer import PENDING
 from dpviz.questions.budget.blocks import Block
+from dpviz.questions.check import fields
+from dpviz.questions.check.described import LARGEST, described, ends, renyi_above
+from dpviz.questions.check.facts import CheckFacts, StepsAndRate
+from dpviz.questions.check.words import WORDS, assumption_table
 from dpviz.questions.guarantee.card import Guarantee, Reply
+from dpviz.questions.guarantee.question import files_of
 from dpviz.questions.guarantee.words import NO, SAMPLERS, UNKNOWN, YES
 from dpviz.questions.layout import Item
-from dpviz.questions.papers import check_fields as fields
-from dpviz.questions.papers.check_facts import CheckFacts, StepsAndRate
-from dpviz.questions.papers.check_words import WORDS, assumption_table
-from dpviz.questions.papers.described import LARGEST, described, ends, renyi_above
-from dpviz.questions.papers.form import read_code
-from dpviz.questions.papers.guarantee import files_of
+from dpviz.questions.pasted.form import read_code
 
 
 def check(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpviz.questions import SIZE
-from dpviz.questions.papers.check_fields import BATCH, EPOCHS
+from dpviz.questions.check.fields import BATCH, EPOCHS
 
 WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("reader.toml").read_text("utf-8"))
 NAMES, DERIVED, CHANGES = (

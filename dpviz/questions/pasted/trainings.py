@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-from dpviz.questions.papers.bindings import Bindings, Function, Reading, name_of
-from dpviz.questions.papers.lengths import EPOCHS, STEPS, Length, Span
+from dpviz.questions.pasted.bindings import Bindings, Function, Reading, name_of
+from dpviz.questions.pasted.lengths import EPOCHS, STEPS, Length, Span
 
 ENGINE = re.compile(
     r"^make_private|^(vectorized)?dp\w*optimizer\w*$|differentially_private_aggregate|^original_optimizer$"

@@ -15,8 +15,7 @@ from functools import cached_property
 from dpviz.mechanisms import FixedSize, SampledGaussian, TruncatedPoisson
 from dpviz.questions import DELTA, SIZE
 from dpviz.questions.budget.blocks import Block
-from dpviz.questions.papers.bindings import Reading
-from dpviz.questions.papers.check_fields import (
+from dpviz.questions.check.fields import (
     ADJACENCY,
     BATCH,
     CLAIM,
@@ -33,10 +32,11 @@ from dpviz.questions.papers.check_fields import (
     loader_batches,
     whole_steps,
 )
-from dpviz.questions.papers.evidence import FIELDS, Evidence, gathered, lines_text, single
-from dpviz.questions.papers.lengths import STEPS, Length, agreed
-from dpviz.questions.papers.quantities import WORDS
-from dpviz.questions.papers.reader import Pasted, microbatching_words, read
+from dpviz.questions.pasted.bindings import Reading
+from dpviz.questions.pasted.evidence import FIELDS, Evidence, gathered, lines_text, single
+from dpviz.questions.pasted.lengths import STEPS, Length, agreed
+from dpviz.questions.pasted.quantities import WORDS
+from dpviz.questions.pasted.reader import Pasted, microbatching_words, read
 from dpviz.questions.question import TextReading
 
 

@@ -7,8 +7,8 @@ from dpviz.fields import numbers
 from dpviz.questions import Formula
 from dpviz.questions.answer import PENDING, Pending
 from dpviz.questions.budget.blocks import Block
-from dpviz.questions.papers.check_fields import CLAIM
-from dpviz.questions.papers.described import LARGEST, Described
+from dpviz.questions.check.described import LARGEST, Described
+from dpviz.questions.check.fields import CLAIM
 
 COSTLIER = {"microbatching"}  # what is open where the form holds the costlier of both readings
 

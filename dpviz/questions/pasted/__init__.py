@@ -1,0 +1,1 @@
+"""Pasted texts, read for a private training: programs, settings, logs and accountants' histories. None is ever run."""
