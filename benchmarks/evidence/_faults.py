@@ -1624,14 +1624,14 @@ FAULTS = (
     ),
     Fault(
         "a loop whose steps cannot be seen counts steps",
-        "dpviz/questions/pasted/trainings.py",
+        "dpviz/questions/pasted/training_loops.py",
         "return (EPOCHS,) if says_epochs else (EPOCHS, STEPS)",
         "return (EPOCHS,) if says_epochs else (STEPS,)",
         "tests/questions/test_pasted_texts.py::test_loops_give_the_steps_that_they_may_take",
     ),
     Fault(
         "a resumed run is as long as its rest",
-        "dpviz/questions/pasted/trainings.py",
+        "dpviz/questions/pasted/loops.py",
         "if start.value > 1.0 else rest",
         "if start.value > 1e300 else rest",
         "tests/questions/test_pasted_texts.py::test_loops_give_the_steps_that_they_may_take",

@@ -19,6 +19,7 @@ from dpviz.questions.pasted.bindings import WRITTEN, Bindings, Reading, name_of
 from dpviz.questions.pasted.evidence import Evidence, single
 from dpviz.questions.pasted.histories import events_of, histories_in
 from dpviz.questions.pasted.lengths import Span, agreed, all_spans
+from dpviz.questions.pasted.loops import Loops
 from dpviz.questions.pasted.microbatching import SWITCH, lines_with, words
 from dpviz.questions.pasted.quantities import (
     ACCUMULATION,
@@ -30,9 +31,11 @@ from dpviz.questions.pasted.quantities import (
     UNTRANSLATED,
     WORDS,
 )
+from dpviz.questions.pasted.repetitions import repetitions
 from dpviz.questions.pasted.sampling import neighbours, sampler, units
 from dpviz.questions.pasted.texts import parsed
-from dpviz.questions.pasted.trainings import Trainings
+from dpviz.questions.pasted.training_calls import lines_that_train
+from dpviz.questions.pasted.training_loops import loop_spans
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,15 @@ def read(text: str) -> Pasted:
 
 
 def _pasted(bindings: Bindings, program: bool) -> Pasted:
-    trainings = Trainings(bindings)
-    several = dict(trainings.several)
+    loops, trained = Loops(bindings), lines_that_train(bindings)
+    several = repetitions(loops)
     kind: str = ""
     events: tuple[Event, ...] = ()
     lines: tuple[int, ...] = ()
-    if not program or not trainings.trained:
-        kind, events, lines = events_of(bindings, program=program, repeats=trainings.repeats)
+    if not program or not trained:
+        kind, events, lines = events_of(bindings, program=program, repeats=loops.repeats)
     elif earlier := histories_in(bindings):  # and what is trained here comes on top
-        several["trainings"] = tuple(sorted({*several["trainings"], *earlier, *trainings.trained}))
+        several["trainings"] = tuple(sorted({*several["trainings"], *earlier, *trained}))
     readings = _all_readings(bindings)
     physical = {line for name in bindings if PHYSICAL.fullmatch(name) for line in bindings.lines(name)}
     physical |= {call.lineno for call in bindings.calls.get("batchmemorymanager", ())}
@@ -129,8 +132,8 @@ def _pasted(bindings: Bindings, program: bool) -> Pasted:
         opacus=any(name.startswith("make_private") for name in bindings.calls),
         microbatched=microbatched,
         summed=summed,
-        unclear_sums=_unclear_sums(bindings, trainings, readings, physical) if summed is None else (),
-        spans=all_spans(readings, trainings.spans),
+        unclear_sums=_unclear_sums(bindings, several["accumulation"], readings, physical) if summed is None else (),
+        spans=all_spans(readings, loop_spans(loops)),
         kind=kind,
         events=events,
     )
@@ -159,16 +162,17 @@ def _summed(readings: list[Reading]) -> float | None:
 
 
 def _unclear_sums(
-    bindings: Bindings, trainings: Trainings, readings: Mapping[str, list[Reading]], physical: set[int]
+    bindings: Bindings, lines: tuple[int, ...], readings: Mapping[str, list[Reading]], physical: set[int]
 ) -> tuple[int, ...]:
     """Lines that may add up several batches in a step, where no line says how many.
 
     Args:
+        lines: those that name or do something like it.
         physical: lines that split a batch in memory alone.
     """
     accumulation, microbatches = ({r.line for r in readings[key]} for key in ("accumulation", "microbatches"))
     elsewhere = physical | microbatches | set(bindings.lines(SWITCH))
-    return tuple(sorted((set(trainings.several["accumulation"]) - elsewhere) | accumulation))
+    return tuple(sorted((set(lines) - elsewhere) | accumulation))
 
 
 def _others(bindings: Bindings) -> list[tuple[int, str, str]]:
