@@ -124,7 +124,7 @@ def _of_settings(pasted: Pasted) -> Code:
     further[LEAST.key] = least
     if pasted.microbatched:  # the form holds the costlier of both readings
         readings[NOISE.key] = _scaled(readings[NOISE.key], 0.5)
-    return Code((*_plain(pasted, readings, length), *_open(pasted)), further)
+    return Code((*_field_evidence(pasted, readings, length), *_obstacles(pasted)), further)
 
 
 def _loader(pasted: Pasted) -> str:
@@ -145,7 +145,7 @@ def _batches(size: float | None, batch: float | None, rate: float | None, summed
     return 1.0 / (share * summed) if share else None
 
 
-def _plain(pasted: Pasted, readings: Mapping[str, list[Reading]], length: Evidence) -> Iterable[Evidence]:
+def _field_evidence(pasted: Pasted, readings: Mapping[str, list[Reading]], length: Evidence) -> Iterable[Evidence]:
     """The evidence of each field."""
     for key in (SIZE.key, BATCH.key, NOISE.key):
         yield gathered(key, readings[key])
@@ -163,7 +163,7 @@ def _rows(pasted: Pasted) -> Iterable[Evidence]:
         yield gathered(ROWS.key, readings)
 
 
-def _open(pasted: Pasted) -> Iterable[Evidence]:
+def _obstacles(pasted: Pasted) -> Iterable[Evidence]:
     """What is done more than once, or describes something else, or may set anything."""
     if pasted.others:
         problems: dict[str, tuple[int, ...]] = {}
@@ -219,12 +219,12 @@ def _of_rate(pasted: Pasted, further: dict[str, str], sigma: float, rate: float,
         gathered(NOISE.key, pasted.values(NOISE.key)),
         gathered("rate", pasted.values("rate")),
         Evidence("steps", {}, words=f"length = {counted}"),
-        *_around(pasted),
+        *_besides_counted(pasted),
     ]
-    return Code((*evidence, *_open(pasted)), further)
+    return Code((*evidence, *_obstacles(pasted)), further)
 
 
-def _around(pasted: Pasted) -> list[Evidence]:
+def _besides_counted(pasted: Pasted) -> list[Evidence]:
     """What counted steps leave to the rest of a text."""
     size = [gathered(SIZE.key, pasted.values(SIZE.key))] if single(pasted.values(SIZE.key)) else []
     named = [gathered(key, pasted.values(key)) for key in (DELTA.key, CLAIM.key, "clip")]
@@ -238,7 +238,7 @@ def _of_events(pasted: Pasted) -> Code:
         ValueError: the form has no place for such events.
     """
     further = {LEAST.key: "0", LOADER.key: "exact", PARTS.key: "1", COUNTED.key: ""}
-    around = _around(pasted)
+    around = _besides_counted(pasted)
     if all(isinstance(step, SampledGaussian) for step, _ in pasted.events):
         blocks = [Block(step.noise_multiplier, step.sample_rate, count) for step, count in pasted.events]  # type: ignore[attr-defined]
         further[COUNTED.key] = COUNTED.write(COUNTED.accept(blocks))
@@ -268,7 +268,7 @@ def _of_events(pasted: Pasted) -> Code:
         of_events = Evidence(SAMPLER.key, {sampler_key: ()}, words="batches: as the events say")
         sampler = of_events if stands else pasted.sampler
         around = [sampler if each is pasted.sampler else each for each in around]
-    return Code((*counted, *around, *_open(pasted)), further)
+    return Code((*counted, *around, *_obstacles(pasted)), further)
 
 
 def _batch_from_rate(readings: dict[str, list[Reading]], loader: str) -> None:
