@@ -100,7 +100,7 @@ def tuned_epsilon(
     if mean == 1.0 and law != "poisson":
         return min(float(each.epsilon_of(mechanism, steps=count, delta=target).epsilon) for each in usable)
     whole_curve = Tight() in usable
-    odds = _log_odds(eta, mean) if law != "poisson" else math.nan
+    odds = log_odds_of_mean(eta, mean) if law != "poisson" else math.nan
     bounds = [_of_profile(mechanism, count, target, mean, eta, odds)] if whole_curve and law != "poisson" else []
     if Renyi() in usable:
         orders, total = Renyi().orders, count * Renyi().divergence(mechanism)
@@ -134,7 +134,7 @@ def _usable(mechanism: Mechanism, law: str, method: str) -> list[Accountant]:
     return usable
 
 
-def _log_odds(eta: float, mean: float) -> float:
+def log_odds_of_mean(eta: float, mean: float) -> float:
     """ln((1 − γ)/γ) where K is negative binomial with E[K] = η(1 − γ)/(γ(1 − γ^η)); rounded up."""
 
     def excess(log: float) -> float:  # of ln E[K], at log = ln(1/γ)

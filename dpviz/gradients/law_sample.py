@@ -71,7 +71,7 @@ def law_sample(
     gamma = _validate.estimator_failure(failure)
     left = _validate.delta_beyond_failure(delta_mu, gamma, 1) - gamma
     cells, plan = law_cells(clipped_law(family, shape, quantile)), LawPlan(delta_mu=left, reading="planned", **asked)
-    counts = _counts(cells.upper_mass, size, seed)
+    counts = drawn_counts(cells.upper_mass, size, seed)
     bound = clipped_bound(_above(cells, np.cumsum(counts), size, gamma), plan)
     whole = MARKOV_ORDERS if plan.orders is None else plan.orders
     seen = counts > 0.0
@@ -86,7 +86,7 @@ def law_sample(
     return LawSample(np.maximum(estimate, 0.0).reshape(plan.steps.shape), bound.upper)
 
 
-def _counts(masses: Array, size: int, seed: int) -> Array:
+def drawn_counts(masses: Array, size: int, seed: int) -> Array:
     """How many of `size` draws have each value: halves by halves, each by the quantile of its binomial distribution."""
     from scipy import stats  # a quarter of a second, which `import dpviz` need not take
 

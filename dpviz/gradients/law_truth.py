@@ -54,7 +54,7 @@ def true_norms_epsilon(family: str, *, threshold: float, shape: float = 1.0, sca
     """
     known, limit = law(family, shape, scale), _validate.number(threshold=threshold)
     clipped = ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0))
-    return _truth(
+    return truth_of_cells(
         law_cells(clipped), limit, "from the distribution itself, between sums from below and from above", **asked
     )
 
@@ -76,7 +76,7 @@ def true_vectors_epsilon(*, dimensions: int, shape: float, threshold: float, **a
     lower = _gathered(np.floor(_SHARES * (1.0 - mirrored[0][::-1] / largest)), mirrored[1][::-1])
     cells = LawCells(*lower, *_gathered(np.ceil(_SHARES * (values / largest)), masses))
     how = f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}"
-    return _truth(cells, largest, how, **asked)
+    return truth_of_cells(cells, largest, how, **asked)
 
 
 def _gathered(places: Array, masses: Array) -> tuple[Array, Array]:
@@ -86,7 +86,7 @@ def _gathered(places: Array, masses: Array) -> tuple[Array, Array]:
     return (held / _SHARES) ** 2, mass[held]
 
 
-def _truth(
+def truth_of_cells(
     cells: LawCells,
     largest: float,
     how: str,

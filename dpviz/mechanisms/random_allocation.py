@@ -226,7 +226,7 @@ def _products(a: Array, b: Array) -> Array:
     return first if len(a) == 1 else np.concatenate([first, a[1:] * b[:1] + a[:1] * b[1:]])
 
 
-def _one(sigma: float, *, upper: bool) -> _Sum:
+def one_step_sum(sigma: float, *, upper: bool) -> _Sum:
     """The law of one Y: ln Y is normal, with mean ∓1/(2σ²) under Q and P."""
     h, half = max(_CELL / sigma, _LEAST_CELL), 0.5 / sigma**2
     start = math.floor((-half - _TAIL / sigma) / h)
@@ -257,7 +257,7 @@ def _normal_cells(edges: Array, mean: float, sigma: float) -> tuple[float, Array
 @remembered
 def _pair(sigma: float, batches: int, *, upper: bool) -> DiscretePair:
     """The pair that dominates, or that is dominated by, one epoch."""
-    power, total = _one(sigma, upper=upper), None
+    power, total = one_step_sum(sigma, upper=upper), None
     widest = power.h
     for bit in range(batches.bit_length()):
         if bit:

@@ -113,11 +113,11 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
         return claim_of_record(record, store)
     if not view.started:
         return Claim.nothing(RELEASED_NOTHING, settings.delta)
-    claim = _ahead(record, settings, view.started)
+    claim = claim_ahead(record, settings, view.started)
     reading, step = last_reading(view, MixtureOdometer.name), record.steps
     if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
         charged = tuple(_runs(view.charged["mechanisms"]))
-        reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
+        reading, step = max(reading, odometer_of(settings, charged)), view.charged["through"]
     claim = claim.if_it_ended(odometer=reading, step=step)
     settings = trained_on(settings, view.started)
     return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
@@ -155,9 +155,9 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store, unread:
             missing = gap or record.steps or record.state == "lost"
             return Claim.nothing(NO_BEGINNING if missing else RELEASED_NOTHING, settings.delta)
         charged, step = mechanisms(digest), charged_through(digest)
-        odometer = _odometer(settings, charged)
+        odometer = odometer_of(settings, charged)
         examples, settings = _examples(settings, started), trained_on(settings, started)
-        ahead = _ahead(record, settings, started)
+        ahead = claim_ahead(record, settings, started)
         if settings.adaptive and not ahead.shown.holds:  # nothing was promised that it could have kept to
             claim = replace(ahead, conditions=conditions(settings, examples))
             return claim if gap else claim.if_it_ended(odometer=odometer, step=step)
@@ -178,7 +178,7 @@ def with_condition(claim: Claim, words: str) -> Claim:
     return replace(claim, conditions=(*claim.conditions, words), with_secret_noise=secret)
 
 
-def _odometer(settings: RunSettings, charged: tuple[Charge, ...]) -> float:
+def odometer_of(settings: RunSettings, charged: tuple[Charge, ...]) -> float:
     return odometer_reading((*spent_before(settings), *charged), settings.delta)
 
 
@@ -192,7 +192,7 @@ def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
     return int(started.get("examples") or units_of(settings))
 
 
-def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
+def claim_ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
     """What was claimed before the first step, worked out anew for a run that does not say."""
     claim = None if record.imported else started.get("claim")
     settings = trained_on(settings, started)
@@ -269,7 +269,7 @@ def _ceiling(view: RunView, claim: Claim) -> float:
         return math.inf
     if claim.covers != "any_end":
         return claim.epsilon
-    return _ahead(view.record, settings, view.started).shown.epsilon if view.started else math.inf
+    return claim_ahead(view.record, settings, view.started).shown.epsilon if view.started else math.inf
 
 
 def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:

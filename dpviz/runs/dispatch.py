@@ -107,8 +107,8 @@ class Dispatcher:
         self._closing = threading.Event()
         self._wake = threading.Event()
         with suppress(StoreError, OSError):  # said at the first look of the thread
-            self._collect()  # before anybody reads what a run has cost
-            self._forget_sent()
+            self.collect()  # before anybody reads what a run has cost
+            self.forget_sent()
         self._thread = threading.Thread(target=self._run, name="dpviz-dispatch", daemon=True)
         self._thread.start()
 
@@ -182,7 +182,7 @@ class Dispatcher:
     def _tick(self) -> float:
         """One look at everything; returns the seconds until the next."""
         reconcile(self._store)
-        self._collect()
+        self.collect()
         runs = self._open_runs()
         if not runs and not self._warm:
             self._sent.clear()
@@ -203,7 +203,7 @@ class Dispatcher:
         self._warm = self._warm and not self.connection.ready
         self._call_off()
         states = self._states(runs)
-        self._collect()  # what a task that is not known any more left behind
+        self.collect()  # what a task that is not known any more left behind
         for record in self._open_runs():
             if record.id in states:
                 self._update(record, states[record.id])
@@ -215,9 +215,9 @@ class Dispatcher:
 
     # What comes from the workers
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
         """Record what waits on this machine and, now and then, on others."""
-        self._collect_from(lambda act, *values: [act(self._place, *values)])
+        self.collect_from(lambda act, *values: [act(self._place, *values)])
         if self.connection.local or not self.connection.alive or time.monotonic() < self._far:
             return
         self._far = time.monotonic() + FAR_TICK
@@ -225,14 +225,14 @@ class Dispatcher:
         hosts = list({address.rpartition(":")[0]: address for address in self.connection.working}.values())
         if hosts and self.connection.equipped():
             run, how = self.connection.client.run, {"workers": hosts, "on_error": "ignore"}
-            self._collect_from(lambda act, *values: list(run(act, self._place, *values, **how).values()))
+            self.collect_from(lambda act, *values: list(run(act, self._place, *values, **how).values()))
 
     def _collect_everywhere(self) -> None:
         """Record what waits, on other machines too."""
         self._far = 0.0
-        self._collect()
+        self.collect()
 
-    def _collect_from(self, there: Callable[..., list[Any]]) -> None:
+    def collect_from(self, there: Callable[..., list[Any]]) -> None:
         """Record what waits where `there` calls functions, and remove the files that hold nothing more."""
         seen: set[str] = set()
         while True:
@@ -325,7 +325,7 @@ class Dispatcher:
             self._collect_everywhere()
             if state is not None or self._expect_begun(record.id) or self._store.run(record.id).attempt:
                 return
-            if self._began_unseen(record.id):
+            if self.began_unseen(record.id):
                 return
             self._pass_on(record)
             options = {
@@ -354,7 +354,7 @@ class Dispatcher:
             self._store.expect(run, executions, {"cluster": self.connection.address})
         return bool(executions)
 
-    def _began_unseen(self, run: str) -> bool:
+    def began_unseen(self, run: str) -> bool:
         """Charge what a scheduler that is gone may have begun on other machines; whether there was such a one.
 
         Before a run is sent to other machines, a note on this disk names their scheduler: what it knew went with it.
@@ -375,7 +375,7 @@ class Dispatcher:
                 os.fsync(file.fileno())
         return False
 
-    def _forget_sent(self) -> None:
+    def forget_sent(self) -> None:
         """Remove the notes of runs that are over."""
         for note in (self._folder / SENT).glob("*"):
             record = self._of(note.name)
@@ -439,7 +439,7 @@ class Dispatcher:
         What another app sends meanwhile would be lost with it, so it must wait.
         """
         with alone(self._folder / "runs-sending.lock", SENDING):
-            self._collect()
+            self.collect()
             runs = self._open_runs()
             computes = any(self.connection.client.processing().values())
             if not computes and all(state in OVER for state in self._states(runs).values()):
@@ -456,7 +456,7 @@ class Dispatcher:
     def _update_without_cluster(self, runs: Sequence[RunRecord]) -> None:
         """No cluster is up: of the local one nothing that had begun is left."""
         if self.connection.local and local.find(self._folder) is None:
-            self._collect()
+            self.collect()
             for record in runs:
                 if record.attempt and self._store.run(record.id).active:
                     self._update_lost(record)

@@ -53,11 +53,11 @@ def leakage_of_run(
     asked = settings if isinstance(settings, RunSettings) else RunSettings.from_json(settings)
     data = load(asked.data, asked.data_folder)
     with single_thread():
-        chosen = prepared(asked.model, _chosen(data, examples, seed))
+        chosen = prepared(asked.model, chosen_examples(data, examples, seed))
         network = build(asked.model, chosen, seed=0)
         parameters = flatten_parameters(network)
         parameters.copy_(start_parameters(weights, asked.model, parameters.numel(), data=asked.data))
-        return _measured(network, chosen, f"{MODELS[asked.model].title} on {data.title}")
+        return leakage_of_network(network, chosen, f"{MODELS[asked.model].title} on {data.title}")
 
 
 def leakage_of_small_network(
@@ -75,13 +75,13 @@ def leakage_of_small_network(
         ValueError: for an unknown model or a step that is not whole, or beyond `measured.LAST_STEP`.
     """
     training = Training.checked(model, training_step, seed)
-    chosen = _chosen(load(DIGITS.key), examples, training.seed)
+    chosen = chosen_examples(load(DIGITS.key), examples, training.seed)
     with single_thread():
         words = f"{SMALL[model].title} on {chosen.title} after {training.step:,} plain training steps"
-        return _measured(network_at(training), chosen, words)
+        return leakage_of_network(network_at(training), chosen, words)
 
 
-def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
+def chosen_examples(data: TrainingData, examples: int, seed: int) -> TrainingData:
     """As many training as test examples, drawn uniformly without replacement."""
     asked = _validate.whole(LEAST_EXAMPLES, examples=examples)
     if asked % 2:
@@ -98,7 +98,7 @@ def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
     return data._replace(train_x=train_x, train_y=train_y, test_x=test_x, test_y=test_y)
 
 
-def _measured(network: nn.Module, data: TrainingData, words: str) -> Leakage:
+def leakage_of_network(network: nn.Module, data: TrainingData, words: str) -> Leakage:
     network.eval()
     engine = PerExample(network, loss_per_example)
     with task(*MEASURING, len(data.train_y) + len(data.test_y)):

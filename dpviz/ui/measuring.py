@@ -59,18 +59,18 @@ def _problem(asked: Request) -> str:
     return STOPPED if asked.key in _stopped() else ""
 
 
-def _asked() -> list[Request]:
+def asked_now() -> list[Request]:
     return list(st.session_state.get(Keys.ASKED, {}).values())
 
 
 def missing() -> list[Request]:
     """What this page asked for and waits for."""
-    return [asked for asked in _asked() if not _problem(asked)]
+    return [asked for asked in asked_now() if not _problem(asked)]
 
 
 def ways_on() -> None:
     """A button for each measurement of this page that failed or was stopped."""
-    for asked in _asked():
+    for asked in asked_now():
         if _problem(asked):
             stopped = asked.key in _stopped()
             st.button(
@@ -91,19 +91,19 @@ def wait(several: Sequence[Request]) -> bool:
     with place.container(key="dpviz-wait", horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Measuring …")
         keys = [asked.key for asked in several]
-        st.button("Stop", key=f"stop.{keys}", on_click=_stop, args=(keys,), icon=":material/stop:")
+        st.button("Stop", key=f"stop.{keys}", on_click=stop, args=(keys,), icon=":material/stop:")
     settled = time.monotonic() + SETTLE
     while time.monotonic() < settled:
-        if _disturbed():
+        if disturbed():
             return False
     for asked in several:
-        if _follow(measurements().ask(asked), bar):
+        if follow_progress(measurements().ask(asked), bar):
             return False
     place.empty()
     return True
 
 
-def _follow(measurement: Measurement, bar: Any) -> bool:
+def follow_progress(measurement: Measurement, bar: Any) -> bool:
     """Say how far it is until it is over; whether the visitor moved on before."""
     shown = ""
     while not measurement.over:
@@ -112,13 +112,13 @@ def _follow(measurement: Measurement, bar: Any) -> bool:
         if words != shown:
             bar.progress(measurement.share or 0.0, text=words)
             shown = words
-        if _disturbed():
+        if disturbed():
             return True
         measurement.look()
     return False
 
 
-def _disturbed() -> bool:
+def disturbed() -> bool:
     """A short sleep, a touch of the session, where a waiting rerun of the whole page takes over, and a look around."""
     time.sleep(GLANCE)
     st.session_state.get(Keys.STOPPED)
@@ -141,7 +141,7 @@ def _stopped() -> frozenset[Hashable]:
     return keys
 
 
-def _stop(keys: Sequence[Hashable]) -> None:
+def stop(keys: Sequence[Hashable]) -> None:
     st.session_state[Keys.STOPPED] = _stopped() | set(keys)
 
 

@@ -118,13 +118,13 @@ def test_votes_that_agree_are_worth_looking_at(noisy: NoisyMax) -> None:
 def test_where_a_condition_of_the_theorem_fails_it_proves_nothing() -> None:
     """GNMax at q = 0.4 is not steep enough; LNMax needs q ≤ 1/(e^(2/b) + 1), where B = A."""
     order, gnmax, lnmax = np.array([2.0]), GaussianNoisyMax(40.0), LaplaceNoisyMax(2.0)
-    known = {q: float(gnmax._likely(np.log([[q]]), order)[0, 0]) for q in (0.4, 0.1)}
+    known = {q: float(gnmax.likely_divergence(np.log([[q]]), order)[0, 0]) for q in (0.4, 0.1)}
     assert np.isinf(known[0.4])
     assert np.isfinite(known[0.1])
-    assert np.isinf(gnmax._likely(np.log([[0.1]]), np.array([1.0 + 1.001 + 40.0 * np.sqrt(np.log(10.0))])))
+    assert np.isinf(gnmax.likely_divergence(np.log([[0.1]]), np.array([1.0 + 1.001 + 40.0 * np.sqrt(np.log(10.0))])))
     last = 1.0 / (np.e + 1.0)
-    assert np.isfinite(lnmax._likely(np.log([[0.999 * last]]), order))
-    assert np.isinf(lnmax._likely(np.log([[1.001 * last], [0.9]]), order)).all()
+    assert np.isfinite(lnmax.likely_divergence(np.log([[0.999 * last]]), order))
+    assert np.isinf(lnmax.likely_divergence(np.log([[1.001 * last], [0.9]]), order)).all()
 
 
 CHECK_ORDERS = np.array([1.001, 1.3, 2.0, 5.0, 20.0, 150.0])

@@ -177,7 +177,7 @@ def test_a_grid_holds_the_exact_gaussian_at_every_delta(mu: float, steps: int, d
         start = mu * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(delta)))
         miss = lambda e: mpmath.log(gaussian_delta(mu, e)) - mpmath.log(delta)  # noqa: E731
         truth = float(mpmath.findroot(miss, (start * 0.5, start * 1.2 + mu * mu), solver="anderson", tol=1e-20))
-    ((lower, upper),) = tight._epsilon_of_group([step(math.sqrt(steps) / mu)], np.array([[float(steps)]]), delta)
+    ((lower, upper),) = tight.epsilon_of_group([step(math.sqrt(steps) / mu)], np.array([[float(steps)]]), delta)
     assert lower <= truth * (1 + 1e-12)
     assert truth * (1 - 1e-12) <= upper
     assert upper - lower <= max(0.01 * lower, 0.005)
@@ -267,7 +267,7 @@ def test_two_grids_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
         sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([1.1, 1e-3, 1e-3]))).tolist()
         settings_.append((step(sigma, q), float(round(10 ** generator.uniform(0.5, 4.0))), delta))
     assert all(tight.two_scales.worth_it(mechanism, steps) for mechanism, steps, _ in settings_)
-    two = [tight._on_two_scales(mechanism, steps, delta) for mechanism, steps, delta in settings_]
+    two = [tight.epsilon_on_two_scales(mechanism, steps, delta) for mechanism, steps, delta in settings_]
     monkeypatch.setattr(tight.two_scales, "worth_it", lambda *_: False)
     for (mechanism, steps, delta), (lower, upper) in zip(settings_, two, strict=True):
         one = tight_epsilon(mechanism, [steps], delta)
@@ -490,7 +490,9 @@ def test_mass_in_doubt_goes_to_the_side_that_stays_a_bound() -> None:
     doubt = np.full(3, 0.01) * -np.expm1(-0.1)
     pld = LossDistribution(0.0, 0.1, -1, np.array([0.2, 0.5, 0.3]), np.zeros(3), doubt, 0.0)
     epsilon = np.linspace(-0.3, 0.25, 56)
-    above, below = (hockey_stick(two_scales._settled(pld, f"remove_{side}"), epsilon) for side in ("above", "below"))
+    above, below = (
+        hockey_stick(two_scales.rounded_outwards(pld, f"remove_{side}"), epsilon) for side in ("above", "below")
+    )
     assert (above > hockey_stick(pld, epsilon)).any()
     assert (above >= hockey_stick(pld, epsilon)).all()
     assert (below < hockey_stick(pld, epsilon)).any()
@@ -525,7 +527,7 @@ def test_parts_add_up_to_one_and_keep_their_order(part: object, side: str) -> No
 
 
 def tilted(sigma: float, q: float, interval: float, tilt: float):  # type: ignore[no-untyped-def]
-    return loss_transform._tilt(discretise(SampledGaussian(sigma, q), interval, 9.0).remove_above, tilt)
+    return loss_transform.tilt_loss(discretise(SampledGaussian(sigma, q), interval, 9.0).remove_above, tilt)
 
 
 masses = st.builds(lambda seed, n: np.random.default_rng(seed).random(n), st.integers(0, 2**31), st.integers(1, 300))
@@ -560,7 +562,7 @@ def test_all_modes_that_are_left_out_are_silent(
 def test_what_is_loud_at_nearly_all_frequencies_is_refused() -> None:
     """A loss on every other point, and after few steps one that shows something once in a million."""
     pld = LossDistribution(0.0, 1e-3, -10, np.array([0.25, 0.0, 0.5, 0.0, 0.25]), np.zeros(5), np.zeros(5), 0.0)
-    assert loud_modes(loss_transform._tilt(pld, 0.0), 1e6, 2**20) is None
+    assert loud_modes(loss_transform.tilt_loss(pld, 0.0), 1e6, 2**20) is None
     assert loud_modes(tilted(1.5, 1e-4, 1e-6, 1.0), 10.0, 2**20) is None
 
 

@@ -41,7 +41,7 @@ def test_reference_numbers(law: Any, runs: float, method: Any, epsilon: float) -
 @pytest.mark.parametrize("eta", [-0.3, 0.0, 0.5, 1.0, 2.0])
 def test_the_number_of_runs_has_the_mean_that_is_asked_for(eta: float, mean: float) -> None:
     """Its law, Pr[K = k] ∝ Γ(k + η)/k! (1 − γ)^k, added up term by term; of η = 0 the logarithmic one."""
-    log_odds = tuning._log_odds(eta, mean)
+    log_odds = tuning.log_odds_of_mean(eta, mean)
     k = np.arange(1.0, 200_000.0)
     log = gammaln(k + eta) - gammaln(k + 1.0) - k * np.logaddexp(0.0, -log_odds)
     weight = np.exp(log - log.max())

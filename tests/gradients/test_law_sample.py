@@ -13,7 +13,7 @@ from dpviz.gradients import law_truth
 from dpviz.gradients.clipped_law import LawCells, clipped_law, law_cells
 from dpviz.gradients.families import FAMILIES
 from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_sample import _counts, law_sample
+from dpviz.gradients.law_sample import drawn_counts, law_sample
 from dpviz.gradients.law_truth import true_norms_epsilon, true_vectors_epsilon
 from dpviz.gradients.weibull_vectors import weibull_vectors
 from tests.gradients.population import population_cost
@@ -26,7 +26,7 @@ STEPS = np.array([100, 3000, 10_000])
 
 def test_counts_are_multinomial() -> None:
     masses = np.array([0.3, 0.0, 0.45, 0.05, 0.2])
-    drawn = np.array([_counts(masses, 50, seed) for seed in range(1000)])
+    drawn = np.array([drawn_counts(masses, 50, seed) for seed in range(1000)])
     assert (drawn.sum(axis=1) == 50).all()
     assert (drawn >= 0).all()
     assert drawn.mean(axis=0) == pytest.approx(50 * masses, abs=0.5)
@@ -38,7 +38,7 @@ def test_counts_are_multinomial() -> None:
 def test_both_numbers_are_those_of_the_sample_itself(failure: float) -> None:
     """The distances that the counts stand for, given to the accountant of measured distances."""
     cells = law_cells(clipped_law(**LAW))
-    distances = np.repeat(np.sqrt(cells.upper), _counts(cells.upper_mass, 1500, 3).astype(int))
+    distances = np.repeat(np.sqrt(cells.upper), drawn_counts(cells.upper_mass, 1500, 3).astype(int))
     sample = law_sample(**LAW, **KNOWN, steps=STEPS, samples=1500, failure=failure, seed=3, definition=1)
     known = {"noise_std": 4.0, "sample_rate": 0.01, "steps": STEPS, "delta_mu": 1e-5, "estimator_failure": failure}
     assert sample.estimate == pytest.approx(bayesian_bound(distances, **known).epsilon, rel=1e-9)
@@ -129,7 +129,7 @@ def test_each_end_of_a_simulated_interval_misses_the_truth_with_probability_half
     size, values = 1000, np.array([0.2, 2.0])
     known: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.05, "steps": [3000], "delta_mu": 1e-5}
     law = (values / values[1]) ** 2, np.array([1.0 - hits / size, hits / size])
-    truth = law_truth._truth(LawCells(*law, *law), values[1], "", **known)
+    truth = law_truth.truth_of_cells(LawCells(*law, *law), values[1], "", **known)
     missed = np.zeros(2)
     for larger in range(size + 1):
         probability = float(binom.pmf(larger, size, hits / size))

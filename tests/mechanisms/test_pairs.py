@@ -269,7 +269,7 @@ def test_the_hull_corner_by_corner_is_the_hull_in_passes(monkeypatch: pytest.Mon
         hulls = []
         for passes in (100, 0):
             monkeypatch.setattr(privacy_loss, "PASSES", passes)
-            hulls.append(privacy_loss._convex_hull(width, mass))
+            hulls.append(privacy_loss.convex_hull(width, mass))
         place = np.concatenate([[0.0], np.cumsum(width)])
         curves = [np.maximum(place - place[:, None], 0.0).T @ hull for hull in hulls]
         np.testing.assert_allclose(curves[0], curves[1], rtol=1e-9, atol=1e-9)

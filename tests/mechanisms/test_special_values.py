@@ -11,7 +11,7 @@ from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.trade_off import best_advantage, best_tpr, gaussian_mu
 from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon, tight_epsilon_of_events
-from dpviz.accounting.tuning import _log_odds, tuned_epsilon
+from dpviz.accounting.tuning import log_odds_of_mean, tuned_epsilon
 from dpviz.mechanisms import (
     FixedPartition,
     FixedSize,
@@ -26,7 +26,7 @@ from dpviz.mechanisms import (
     WithReplacement,
 )
 from dpviz.mechanisms.person import of_person
-from dpviz.mechanisms.random_allocation import _one
+from dpviz.mechanisms.random_allocation import one_step_sum
 
 DELTA = 1e-5
 SAME: list[tuple[Mechanism, Mechanism]] = [
@@ -126,7 +126,7 @@ def test_gaussian_mu_is_finite_where_losses_are_large() -> None:
 def test_the_logarithmic_law_has_the_mean_that_is_asked_for() -> None:
     """η = 0: E[K] = (1/γ − 1)/ln(1/γ)."""
     for mean in (1.5, 40.0, 1000.0):
-        odds = mpmath.exp(mpmath.mpf(_log_odds(0.0, mean)))
+        odds = mpmath.exp(mpmath.mpf(log_odds_of_mean(0.0, mean)))
         assert float(odds / mpmath.log1p(odds)) == pytest.approx(mean, rel=1e-6)
         assert float(odds / mpmath.log1p(odds)) >= mean
 
@@ -139,7 +139,7 @@ def test_a_search_by_the_logarithmic_law_costs_what_it_did() -> None:
 
 @pytest.mark.parametrize("upper", [True, False])
 def test_the_doubt_of_a_sum_is_at_least_that_of_both_summands(upper: bool) -> None:
-    one = _one(1.1, upper=upper)
+    one = one_step_sum(1.1, upper=upper)
     two = one + one
     three = one + two
     assert two.doubt > 2.0 * one.doubt

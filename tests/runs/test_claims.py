@@ -192,7 +192,7 @@ def test_the_claim_that_a_file_states_is_not_believed_while_its_run_goes_on(engi
     events = changed(trained(LOUD, weights), "started", claim=lie.to_json(), settings=long.to_json())
     view = engine.look(finished(engine, long, weights, events[:-1]).id)
     copy = replace(view, record=replace(view.record, imported=True))
-    assert claims._ahead(copy.record, long, copy.started).epsilon == honest.epsilon
+    assert claims.claim_ahead(copy.record, long, copy.started).epsilon == honest.epsilon
     claim = claims.claim_of_view(copy, engine.store)
     assert claim.epsilon > lie.epsilon
     along = claims.claims_along(copy, claim)

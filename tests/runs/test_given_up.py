@@ -75,7 +75,7 @@ def claim_of(store: Store, run: str) -> Claim:
 
 
 def exact(told: list[Event], times: int = 1) -> float:
-    return claims._odometer(PLAN, merge_events(claims.mechanisms(claims.Digest.of(told)) * times))
+    return claims.odometer_of(PLAN, merge_events(claims.mechanisms(claims.Digest.of(told)) * times))
 
 
 def given_up(store: Store, told: list[Event], state: Any = "lost") -> str:
@@ -187,7 +187,7 @@ def test_a_run_whose_scheduler_is_gone_claims_nothing_and_is_not_sent_again(
         client = Mock(scheduler_info=lambda n_workers: {"id": scheduler})
         away = Mock(local=False, address="tls://far:8786", client=client)
         monkeypatch.setattr(dispatcher, "connection", away)
-        return dispatcher._began_unseen(run)
+        return dispatcher.began_unseen(run)
 
     assert [asked("Scheduler-1"), asked("Scheduler-1")] == [False, False]
     assert store.run(run).attempt == 0
@@ -197,7 +197,7 @@ def test_a_run_whose_scheduler_is_gone_claims_nothing_and_is_not_sent_again(
     assert not claim_of(store, run).holds, "nothing says how many examples it had"
     note = tmp_path / SENT / run
     assert note.exists()
-    dispatcher._forget_sent()
+    dispatcher.forget_sent()
     assert not note.exists()
 
 
@@ -209,7 +209,7 @@ def test_half_of_a_note_says_that_nothing_was_sent(
     (tmp_path / SENT / run).write_text('["tls://fa')
     client = Mock(scheduler_info=lambda n_workers: {"id": "Scheduler-1"})
     monkeypatch.setattr(dispatcher, "connection", Mock(local=False, address="tls://far:8786", client=client))
-    assert not dispatcher._began_unseen(run)
+    assert not dispatcher.began_unseen(run)
     assert store.run(run).attempt == 0
 
 
@@ -219,7 +219,7 @@ def test_a_line_longer_than_one_look_is_read(
     monkeypatch.setattr(waiting, "MOST", 10)
     run = begun(store)
     file_of(tmp_path, run).append(rows(told))
-    dispatcher._collect()
+    dispatcher.collect()
     assert len(store.events(run)) == len(told)
 
 
@@ -235,13 +235,13 @@ def test_a_file_counts_as_read_once_its_writer_has_ended(
     """And only where it was read to its end: a machine that does not answer says nothing."""
     run = begun(store)
     file_of(tmp_path, run, dataclasses.replace(this_process(), mark="1")).append(rows(told[:5]))
-    dispatcher._collect_from(lambda act, *values: [])
+    dispatcher.collect_from(lambda act, *values: [])
     assert store.run(run).attempt == 0
-    dispatcher._collect()
+    dispatcher.collect()
     store.change_state(run, "lost", only=ACTIVE)
-    dispatcher._collect_from(lambda act, *values: [])
+    dispatcher.collect_from(lambda act, *values: [])
     assert claim_of(store, run).epsilon == planned_claim(PLAN, N).epsilon
-    dispatcher._collect()
+    dispatcher.collect()
     assert claim_of(store, run).epsilon == exact(told[:5])
 
 
@@ -251,12 +251,12 @@ def test_a_file_whose_writer_may_live_elsewhere_needs_its_last_event(
     run = begun(store)
     file = file_of(tmp_path, run, ELSEWHERE)
     file.append(rows(told[:5]))
-    dispatcher._collect()
+    dispatcher.collect()
     store.change_state(run, "lost", only=ACTIVE)
-    dispatcher._collect()
+    dispatcher.collect()
     assert claim_of(store, run).epsilon == planned_claim(PLAN, N).epsilon
     file.append(rows(told[5:]))
-    dispatcher._collect()
+    dispatcher.collect()
     assert claim_of(store, run).epsilon == exact(told)
 
 
@@ -275,13 +275,13 @@ def test_a_damaged_file_holds_up_no_other_and_its_run_claims_its_plan(
     else:
         lines[{"its head": 0, "a line": 3, "its end": -1}[where]] = b'\x00\xff[3,"st\n'
     path.write_bytes(b"".join(lines))
-    dispatcher._collect()
+    dispatcher.collect()
     assert store.run(other).steps == told[4].step
     assert path.name in dispatcher.waits(store.run(run))
     assert dispatcher.waits(store.run(other)) == ""
     for one in (run, other):
         store.change_state(one, "lost", only=ACTIVE)
-    dispatcher._collect()
+    dispatcher.collect()
     assert claim_of(store, other).epsilon == exact(told[:5])
     assert claim_of(store, run).epsilon == planned_claim(PLAN, N).epsilon
     assert [path.name for path in path.parent.iterdir()] == [path.name]

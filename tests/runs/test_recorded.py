@@ -32,7 +32,7 @@ from tools.attack.kills import Programs
 
 @pytest.fixture(autouse=True)
 def _no_earlier_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
 
 
 def training(**changed: Any) -> PrivateTraining:
@@ -122,7 +122,7 @@ def test_a_training_that_goes_on_is_recorded_with_all_steps(tmp_path: Path, monk
     for _ in range(3):
         next(first)
     state = first.state_dict()
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
     mine = training()
     mine.load_state_dict(state, taken=4)
     assert [step.number for step in recorded(mine, folder=tmp_path)] == [4, 5, 6, 7, 8]

@@ -197,15 +197,15 @@ def test_every_event_is_recorded_once_and_in_order(store: Store, place: Place, d
     other.close()
     for first in (0, 10):
         file.append(rows(steps(10, 1 + first), first))
-        dispatcher._collect()
+        dispatcher.collect()
     os.write(file._file, b'[20,"st')
-    other._collect()
+    other.collect()
     assert [event.seq for event in store.events(run)] == list(range(20))
     os.ftruncate(file._file, file._size)
     file.append(rows([{"kind": "done", "step": 20}], 20))
     file.close()
     for one in (other, dispatcher):
-        one._collect()
+        one.collect()
     assert [event.seq for event in store.events(run)] == list(range(21))
     assert (store.run(run).state, store.run(run).attempt) == ("done", 1)
     assert names(place) == []
@@ -216,13 +216,13 @@ def test_a_file_stays_while_somebody_may_write_more(store: Store, place: Place, 
     run, killed = new(store).id, new(store).id
     file = file_of(place, run)
     file_of(place, killed, process=dataclasses.replace(this_process(), mark="1")).append(rows(steps(3)))
-    dispatcher._collect()
+    dispatcher.collect()
     for one in (run, killed):
         store.change_state(one, "stopped", "hard stop", only=("running",))
-    dispatcher._collect()
+    dispatcher.collect()
     assert names(place) == [f"{run}-one.jsonl"]
     file.append(rows(steps(2)))
-    dispatcher._collect()
+    dispatcher.collect()
     assert [store.run(one).steps for one in (run, killed)] == [2, 3]
     assert (place.folder.stat().st_mode & 0o777, next(place.folder.iterdir()).stat().st_mode & 0o777) == (0o700, 0o600)
 
@@ -236,9 +236,9 @@ def test_what_cannot_be_recorded_is_read_again(
     for first in (0, 1):
         file.append(rows(steps(1, 1 + first), first))
         with pytest.raises(StoreError, match="disk is full"):
-            dispatcher._collect()
+            dispatcher.collect()
     disk.free()
-    dispatcher._collect()
+    dispatcher.collect()
     assert [event.seq for event in store.events(run)] == [0, 1]
 
 

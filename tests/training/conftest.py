@@ -10,4 +10,4 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def _no_earlier_trainings(monkeypatch):
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])

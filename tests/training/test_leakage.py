@@ -64,7 +64,7 @@ def test_numbers_are_those_of_plain_autograd(tmp_path: Path) -> None:
 
 def test_an_overfitted_network_is_caught() -> None:
     data = toy(200, 30, seed=1)
-    found = leakage._measured(fitted(data, 300), leakage._chosen(data, 200, 0), "toy")
+    found = leakage.leakage_of_network(fitted(data, 300), leakage.chosen_examples(data, 200, 0), "toy")
     assert found.train_accuracy > 0.95
     attack = threshold_attack(found.train_losses, found.test_losses, random=np.random.default_rng(0))
     assert attack.low > 0.6
@@ -84,7 +84,7 @@ def test_small_network_is_the_measured_one() -> None:
     arrays = [value for value in vars(found).values() if isinstance(value, np.ndarray)]
     assert arrays
     assert not any(array.flags.writeable for array in arrays)
-    everything = leakage._chosen(toy(30, 3, seed=0), 100, 0)
+    everything = leakage.chosen_examples(toy(30, 3, seed=0), 100, 0)
     assert len(torch.unique(everything.train_x, dim=0)) == len(everything.test_y) == 30
 
 
@@ -92,7 +92,7 @@ def test_a_diverged_network_is_measured_as_far_as_it_can_be() -> None:
     data = toy(20, 3, seed=0)
     network = build("logistic", data, seed=0)
     data.train_x[0] = torch.inf
-    found = leakage._measured(network, data, "toy")
+    found = leakage.leakage_of_network(network, data, "toy")
     assert found.excluded_pairs == 1
     assert found.train_distances.shape == (9,)
     assert np.isinf(found.train_losses).sum() == 1

@@ -73,7 +73,7 @@ def test_an_interrupted_program_pays_for_the_steps_it_lost_and_not_for_a_second_
     take(first, 5)
     state = first.state_dict()
     take(first, 2)
-    monkeypatch.setattr(earlier, "_ledger", [])  # another program
+    monkeypatch.setattr(earlier, "ledger", [])  # another program
     later, _ = training()
     later.load_state_dict(state, taken=7)
     assert later.claim.holds
@@ -87,7 +87,7 @@ def test_lost_steps_that_nobody_counted_are_the_whole_plan(monkeypatch):
     first, _ = training()
     take(first, 5)
     state = first.state_dict()
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
     later, _ = training()
     later.load_state_dict(state)
     assert later.planned.epsilon == pytest.approx(epsilon(T + T - 5), rel=1e-9)
@@ -126,7 +126,7 @@ def test_an_epoch_that_is_begun_again_costs_a_whole_one(sampler, at, through, mo
     first, _ = training(sampler=sampler, steps=24)
     take(first, at)
     state = first.state_dict()
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
     later, _ = training(sampler=sampler, steps=24)
     later.load_state_dict(state, taken=through)
     list(later)
@@ -145,7 +145,7 @@ def test_no_state_holds_a_secret_generator(monkeypatch):
         each.load_state_dict(found.state_dict(), taken=2)
         take(each, 1)
     assert not torch.equal(weights_of(one[1]), weights_of(other[1]))
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
     for case in ({"noise_decay": 0.5}, {"noise_band": 3}):
         with pytest.raises(ValueError, match="which no file may hold"):
             training(sampler="order", **case)[0].state_dict()
@@ -163,7 +163,7 @@ def test_the_state_of_another_plan_or_of_other_data_is_refused(monkeypatch):
     found, _ = training()
     take(found, 2)
     state = found.state_dict()
-    monkeypatch.setattr(earlier, "_ledger", [])
+    monkeypatch.setattr(earlier, "ledger", [])
     x, y = own_data()
     for changed, words in [
         ({"steps": T + 1}, f"steps={T + 1}, found {T}"),

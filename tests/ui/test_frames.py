@@ -230,7 +230,7 @@ def test_over_http() -> None:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The values whose frames were begun, none of which is there before."""
     begun: list[str] = []
-    frames._frames.clear()
+    frames.kept_frames.clear()
     packed = Sweep.packed
 
     def counted(sweep: Sweep, text: str) -> Packed:
@@ -314,7 +314,7 @@ def test_equal_frames_of_two_sessions_are_made_once_and_they_take_turns(computed
 
 def test_a_frame_is_made_again_where_a_part_that_it_lacked_is_there(computed: list[str]) -> None:
     token = tokens(open_app("compose", "curves=moments.bayesian.tight"))["sigma"]
-    recipe = frames._offers[token].recipe
+    recipe = frames.find_offer(token).recipe
 
     def now() -> Packed:
         answer(token, "3.3")

@@ -49,7 +49,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
 
     def watch(act: Callable[[], None]) -> list[str]:
         told: list[str] = []
-        look_around, follow = measuring._disturbed, measuring._follow
+        look_around, follow = measuring.disturbed, measuring.follow_progress
 
         def following(measurement: Any, bar: Any) -> bool:
             def progress(share: float, text: str) -> None:
@@ -62,8 +62,8 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
             act()
             return look_around()
 
-        monkeypatch.setattr(measuring, "_follow", following)
-        monkeypatch.setattr(measuring, "_disturbed", acting)
+        monkeypatch.setattr(measuring, "follow_progress", following)
+        monkeypatch.setattr(measuring, "disturbed", acting)
         return told
 
     return watch
@@ -126,7 +126,7 @@ def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeyp
             import streamlit as st
 
             stopped.append(True)
-            measuring._stop([asked.key for asked in measuring._asked()])
+            measuring.stop([asked.key for asked in measuring.asked_now()])
             st.rerun()  # as a click does
 
     told = during(stop)
@@ -170,7 +170,7 @@ def test_a_move_within_the_fragment_ends_the_wait(monkeypatch: pytest.MonkeyPatc
     """Though Streamlit interrupts no script for it."""
     requests = ScriptRequests()
     monkeypatch.setattr(measuring, "get_script_run_ctx", lambda **_: SimpleNamespace(script_requests=requests))
-    assert not measuring._disturbed()
+    assert not measuring.disturbed()
     requests.request_rerun(RerunData(fragment_id="body", fragment_id_queue=["body"]))
     assert requests.on_scriptrunner_yield() is None
-    assert measuring._disturbed()
+    assert measuring.disturbed()

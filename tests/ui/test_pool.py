@@ -50,7 +50,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPool]:
 
 def test_they_make_the_same_frames_and_slow_parts_and_one_that_ends_is_replaced(pool: ProcessPool) -> None:
     recipes = [
-        of_sessions._offers[token].recipe
+        of_sessions.find_offer(token).recipe
         for place, query in (
             ("compose", "q=0.0123456789012345&mech=laplace&b=3.3&curves=renyi_improved.tight"),
             ("compose", "curves=moments.bayesian.tight&sigma=1.7&quantile=0.3"),
@@ -61,7 +61,7 @@ def test_they_make_the_same_frames_and_slow_parts_and_one_that_ends_is_replaced(
         for token in tokens(open_app(place, query)).values()
     ]
     pinned = tokens(open_app("compose", "pin=sigma%3D3"))["sigma"]
-    assert not of_sessions._offers[pinned].recipe.plain
+    assert not of_sessions.find_offer(pinned).recipe.plain
 
     def made(recipe: of_sessions.Recipe, text: str, *parts: tuple[int, object, object]) -> frames.Packed:
         sweep = recipe.sweep

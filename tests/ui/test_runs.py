@@ -147,7 +147,7 @@ def test_an_exported_run_comes_back_and_what_is_no_run_is_said(
         }
         with monkeypatch.context() as patch:
             patch.setattr("streamlit.session_state", session)
-            page._imported(engine, "up")
+            page.import_uploaded(engine, "up")
         ((words, kind),) = session[page.MESSAGES]
         assert kind == ("note" if content == exported else "problem")
         assert ("Nothing was imported" in words) == (content != exported)

@@ -20,7 +20,7 @@ def test_what_is_made_ahead_is_what_the_first_visitor_asks_for() -> None:
     for page in ("compose", "orders", "attack", "noise", "budget", "langevin"):
         at = open_app(page)
         offered = tokens(at)
-        names = {frames._offers[token].recipe.name for token in offered.values()}
+        names = {frames.find_offer(token).recipe.name for token in offered.values()}
         assert len({key for name, key in wanted if name in names}) == warmup.SLIDERS, page
 
 
@@ -28,18 +28,18 @@ def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatc
     """Those of a session that ended not at all, and none while somebody waits."""
     monkeypatch.setattr(warmup, "_pages", OrderedDict())
     monkeypatch.setattr(warmup, "NEAR", 12)
-    monkeypatch.setattr(frames, "_frames", Memory(2**20))
+    monkeypatch.setattr(frames, "kept_frames", Memory(2**20))
     older, newer = (open_app("compose", f"curves=moments&sigma={sigma}&units=mechanism") for sigma in (2, 3))
     monkeypatch.setattr(type(pool), "there", True)
-    assert warmup._next(iter(())) is None, "just asked"
+    assert warmup.next_frame(iter(())) is None, "just asked"
     monkeypatch.setattr(warmup, "_asked", time.monotonic() - 1.0)
 
     def prepared(count: int) -> list[tuple[str, str]]:
         made = []
         for _ in range(count):
-            recipe, text = warmup._next(iter(())) or pytest.fail("nothing to make")
+            recipe, text = warmup.next_frame(iter(())) or pytest.fail("nothing to make")
             assert recipe in {
-                frames._offers[token].recipe for page in (older, newer) for token in tokens(page).values()
+                frames.find_offer(token).recipe for page in (older, newer) for token in tokens(page).values()
             }
             made.append((recipe.sweep.moved.key, text))
         return made
@@ -57,14 +57,14 @@ def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatc
     assert prepared(3) == [("sigma", "1.8"), ("sigma", "2.2"), ("q", "0.012")]
     with monkeypatch.context() as crowded:
         crowded.setattr(frames, "waited_for", lambda: True)
-        assert warmup._next(iter(())) is None
-    every = {key: frames._offers[token].recipe.sweep.moved for key, token in tokens(older).items()}
+        assert warmup.next_frame(iter(())) is None
+    every = {key: frames.find_offer(token).recipe.sweep.moved for key, token in tokens(older).items()}
     ticks = {(key, every[key].write(tick)) for key in ("sigma", "q", "steps") for tick in every[key].ticks}
     prepared(12 - 6)
     far = prepared(len(ticks))
     assert set(far) == ticks
     assert [key for key, _ in groupby(far, key=lambda each: each[0])] == ["sigma", "q", "steps"]
-    assert warmup._next(iter(())) is None
+    assert warmup.next_frame(iter(())) is None
 
 
 def test_while_another_program_wants_the_cores_nothing_is_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:

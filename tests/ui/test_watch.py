@@ -228,11 +228,11 @@ def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(
     monkeypatch.setattr(watch, "st", page)
     monkeypatch.setattr(watch, "SOON", 60.0)
     with pytest.raises(InterruptedError):
-        watch._await_change(engine, before.id)
+        watch.await_change(engine, before.id)
     assert next(states, None) is None
     monkeypatch.setattr(engine, "run", lambda _: before)
     monkeypatch.setattr(watch, "SOON", 0.1)
-    watch._await_change(engine, before.id)  # gives up: the browser's timer looks on
+    watch.await_change(engine, before.id)  # gives up: the browser's timer looks on
 
 
 def test_trouble_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ class NoisyMax(ABC):
         """ln of the probability that a class `lead` ≥ 0 votes behind overtakes the leader; same shape."""
 
     @abstractmethod
-    def _likely(self, log_q: Array, orders: Array) -> Array:
+    def likely_divergence(self, log_q: Array, orders: Array) -> Array:
         """The bound for a likely outcome, (queries, orders), from ln q < 0, (queries, 1); inf where it proves none."""
 
     def divergence(self, orders: Array) -> Array:
@@ -96,7 +96,7 @@ class NoisyMax(ABC):
         """
         some = np.broadcast_to(self.divergence(orders), (*log_q.shape, orders.size)).copy()
         likely = (log_q < 0.0) & np.isfinite(log_q)
-        some[likely] = np.fmin(some[likely], self._likely(log_q[likely][:, None], orders))
+        some[likely] = np.fmin(some[likely], self.likely_divergence(log_q[likely][:, None], orders))
         return some
 
 
@@ -116,7 +116,7 @@ class GaussianNoisyMax(NoisyMax):
     def log_upset(self, lead: Array) -> Array:
         return np.asarray(log_ndtr(-lead / (math.sqrt(2.0) * self.noise_std)))
 
-    def _likely(self, log_q: Array, orders: Array) -> Array:
+    def likely_divergence(self, log_q: Array, orders: Array) -> Array:
         variance = self.noise_std**2
         second = self.noise_std * np.sqrt(-log_q)
         first = second + 1.0
@@ -146,7 +146,7 @@ class LaplaceNoisyMax(NoisyMax):
         apart = lead / self.noise_scale
         return np.asarray(np.log((2.0 + apart) / 4.0) - apart)
 
-    def _likely(self, log_q: Array, orders: Array) -> Array:
+    def likely_divergence(self, log_q: Array, orders: Array) -> Array:
         pure = 2.0 / self.noise_scale
         return _split(orders, log_q, log_q + pure, np.full_like(log_q, pure))
 

@@ -215,7 +215,7 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
             answers[i] = known
             continue
         if len(active) == 1 and two_scales.worth_it(active[0], float(counts[0])):
-            answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
+            answers[i] = epsilon_on_two_scales(active[0], float(counts[0]), delta)
             if answers[i][1] - answers[i][0] <= plan.promised(answers[i][0]):
                 continue
         if groups and row.sum() <= MOST_SPREAD * rows[groups[-1][0]].sum():
@@ -225,13 +225,13 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
     for members in groups:
         used = [j for j, mechanism in enumerate(mechanisms) if mechanism.releases and rows[members, j].any()]
         active, counts = [mechanisms[j] for j in used], rows[np.ix_(members, used)]
-        for i, (lower, upper) in zip(members, _epsilon_of_group(active, counts, delta), strict=True):
+        for i, (lower, upper) in zip(members, epsilon_of_group(active, counts, delta), strict=True):
             low, high = answers.get(i, (0.0, math.inf))
             answers[i] = max(low, lower), min(high, upper)
     return [_capped(mechanisms, row, delta, *answers[i]) for i, row in enumerate(rows)]
 
 
-def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
+def epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
     """(lower, upper) ε for rows of counts that share grids and tilts; where these do not fit, rows with equally many
     steps share their own."""
     shared = len(counts) > 1
@@ -348,7 +348,7 @@ def _aim_again(
     return plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
 
 
-def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
+def epsilon_on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
     """Lower and upper ε, both directions, of many rarely sampled steps."""
     split = two_scales.split_of(mechanism, steps)
     left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)

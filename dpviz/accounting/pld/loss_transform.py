@@ -55,7 +55,7 @@ LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transfo
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
 
 
-def _tilt(pld: LossDistribution, tilt: float) -> TiltedLoss:
+def tilt_loss(pld: LossDistribution, tilt: float) -> TiltedLoss:
     exponent = tilt * pld.loss()
     with np.errstate(divide="ignore"):
         weights = exponent + np.log(pld.mass)
@@ -219,7 +219,7 @@ def compose(
     """
     if not all(pld.mass.any() for pld in plds):  # a lower distribution of which nothing is left
         return [NOTHING] * len(counts)
-    tilted = [_tilt(pld, tilt) for pld in plds]
+    tilted = [tilt_loss(pld, tilt) for pld in plds]
     longest = counts.max(axis=0)
     above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
     if not above + below <= LARGEST_PERIOD:  # NaN too
@@ -249,7 +249,7 @@ def masses_of(pld: LossDistribution, count: float, tilts: Sequence[float]) -> tu
     """
     windows: list[tuple[int, Array, Array, float]] = []
     for tilt in tilts:
-        one = _tilt(pld, tilt)
+        one = tilt_loss(pld, tilt)
         above, below = (_reach([one], np.array([count]), sign, MASS_WRAP) for sign in (1.0, -1.0))
         if not above + below <= LARGEST_SIZE:  # NaN too
             continue

@@ -299,7 +299,7 @@ def lower_corners(excess: Array, width: Array, atom: float, mass: Array, gain: A
         chord[0] -= atom
     drop = np.maximum(np.concatenate([rise, [0.0]]), np.concatenate([[0.0], fall]))
     slope = np.diff(drop) / width
-    return _convex_hull(width, chord - np.diff(slope, prepend=0.0, append=0.0))
+    return convex_hull(width, chord - np.diff(slope, prepend=0.0, append=0.0))
 
 
 def _tangents_in_range(
@@ -321,7 +321,7 @@ def _tangents_in_range(
     return rise, fall
 
 
-def _convex_hull(width: Array, mass: Array) -> Array:
+def convex_hull(width: Array, mass: Array) -> Array:
     """Masses of the convex hull of a polygon given by its changes of slope `mass` at corners `width` apart.
 
     A corner with a negative change lies above the chord of its neighbours, so it is not on the hull: it is

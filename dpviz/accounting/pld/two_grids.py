@@ -83,7 +83,7 @@ def most_large(split: OutputSplit, steps: float, probability: float) -> tuple[fl
     return float(m), math.exp(log_tail(m + 1.0)) * (1 + 1e-9)
 
 
-def _rounded_outwards(pld: LossDistribution, side: str) -> LossDistribution:
+def rounded_outwards(pld: LossDistribution, side: str) -> LossDistribution:
     """With all mass that rounding may have put at a neighbour moved up above, and down below: none is in doubt."""
     up = side.endswith("above")
     doubt = pld.shift / -math.expm1(-pld.interval)
@@ -104,7 +104,7 @@ def small_part(
 ) -> LossDistribution:
     """S above or below; `side` names a distribution of `Brackets`."""
     whole = getattr(discretise(mechanism, interval, tail, -math.inf, split.threshold), side)
-    pld, probability = _rounded_outwards(whole, side), _small(split, side)
+    pld, probability = rounded_outwards(whole, side), _small(split, side)
     mass = pld.mass / probability
     rounding = pld.rounding / probability + 8 * UNIT * mass
     anchor = pld.anchor - split.quiet if side.startswith("remove") else pld.anchor + split.quiet

@@ -182,7 +182,7 @@ class MountedChart {
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     this.stands(figure);
     this.offerFit();
-    if (!this.movement.last && !this.data.late) hear();
+    if (!this.movement.last && !this.data.slow_parts) hear();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     counted(this.plot, "drawn");
     this.movement.follow();

@@ -25,7 +25,7 @@ class _Spent:
     mechanisms: tuple[Event, ...] = ()
 
 
-_ledger: list[_Spent] = []
+ledger: list[_Spent] = []
 _charging = threading.Lock()
 
 
@@ -35,7 +35,7 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
     Args:
         disjoint: Whether somebody says that nobody is in both, so that nothing adds up.
     """
-    same = [spent for spent in list(_ledger) if spent.data.overlaps(data)]
+    same = [spent for spent in list(ledger) if spent.data.overlaps(data)]
     origins = []
     for unit in dict.fromkeys(spent.unit for spent in same):
         alike = [spent for spent in same if spent.unit == unit]
@@ -56,9 +56,9 @@ def charge(
     """Notes that a training with this plan begins, `replayable` for a demonstration; `earlier` as it was before."""
     with _charging:
         before = earlier(data, disjoint=disjoint)
-        spent = next((spent for spent in _ledger if spent.data.same(data) and spent.unit == unit), None)
+        spent = next((spent for spent in ledger if spent.data.same(data) and spent.unit == unit), None)
         if spent is None:
-            _ledger.append(spent := _Spent(data, unit))
+            ledger.append(spent := _Spent(data, unit))
         if replayable:
             spent.demonstrations += 1
         else:
@@ -70,7 +70,7 @@ def charge(
 def charge_again(data: DataIdentity, events: tuple[Event, ...], *, unit: str) -> None:
     """Adds what a training that began spends beyond its plan, on steps that it takes again."""
     with _charging:
-        spent = next(spent for spent in _ledger if spent.data.same(data) and spent.unit == unit)
+        spent = next(spent for spent in ledger if spent.data.same(data) and spent.unit == unit)
         spent.mechanisms = merge_events((*spent.mechanisms, *events))
 
 

@@ -52,7 +52,7 @@ class Recipe:
     def memory(self) -> Memory:
         """Where its frames are kept: those made of an upload in its own memory."""
         own = (one.memory for one in self.given.values() if isinstance(one, Named) and one.memory is not MEMORY)
-        return next(own, _frames)
+        return next(own, kept_frames)
 
     def lacks(self, frame: Packed) -> bool:
         """Whether a slow part that a frame was made without is there by now."""
@@ -64,7 +64,7 @@ class Recipe:
         return None if frame is None or self.lacks(frame) else frame
 
 
-_frames = Memory(48 * 2**20)  # by value, whoever asked for them
+kept_frames = Memory(48 * 2**20)  # by value, whoever asked for them
 _under_way: dict[Hashable, asyncio.Task[Packed]] = {}
 _here = ThreadPoolExecutor(COUNT, thread_name_prefix="frames")  # makes those that no other process can
 

@@ -78,7 +78,7 @@ async def warm_up() -> None:
     make_way()
     first, ahead, looked = first_pages(), list[tuple[frames.Recipe, str]](), 0.0
     while True:
-        ahead = ahead or list(islice(iter(lambda: _next(first), None), COUNT))
+        ahead = ahead or list(islice(iter(lambda: next_frame(first), None), COUNT))
         if not ahead:
             await asyncio.sleep(LOOK)
             continue
@@ -100,7 +100,7 @@ async def _crowded() -> bool:
         return True
 
 
-def _next(first: Iterator[tuple[frames.Recipe, str]]) -> tuple[frames.Recipe, str] | None:
+def next_frame(first: Iterator[tuple[frames.Recipe, str]]) -> tuple[frames.Recipe, str] | None:
     """The next one; None where nothing is to be made now."""
     since = time.monotonic() - _asked
     if since < REST or frames.waited_for() or answers.busy() or not pool.there:

@@ -321,12 +321,12 @@ def _import(engine: Engine) -> None:
         "Import an exported run (JSON)",
         type=["json"],
         key=key,
-        on_change=partial(_imported, engine, key),
+        on_change=partial(import_uploaded, engine, key),
         help="A file that the JSON button of a run has written, here or on another machine.",
     )
 
 
-def _imported(engine: Engine, key: str) -> None:
+def import_uploaded(engine: Engine, key: str) -> None:
     file = st.session_state.get(key)
     if file is None:
         return

@@ -66,7 +66,7 @@ def show(engine: Engine, run: str) -> None:
     page.follow_link(state.query(WATCHED))
     st.session_state[WHOLE] = False
     if _coming(now):
-        _await_change(engine, run)
+        await_change(engine, run)
 
 
 def _charts() -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _coming(now: Screen) -> bool:
     return desired in ("stop", "kill") or (desired == "pause") != (state == "paused")
 
 
-def _await_change(engine: Engine, run: str) -> None:
+def await_change(engine: Engine, run: str) -> None:
     """Draw again as soon as the run has done what was asked of it; the browser's next timer takes over after a while.
 
     The visitor's next move ends the wait from outside, at the touch of the session.
@@ -126,7 +126,7 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
         if now.quiet:
             st.html(f'<div class="dpviz-quiet">{escape(now.quiet)}</div>')
         if _coming(now) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
-            _await_change(engine, run)
+            await_change(engine, run)
         bound.worked()
 
 
