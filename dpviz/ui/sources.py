@@ -1,5 +1,7 @@
 """Samples in the app: measured in the process beside it, or uploaded and kept for the session."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -49,45 +51,62 @@ def resolved(source: Source[Any]) -> Source[Any]:
         except NoSample as why:
             return Missing(source, str(why), why.coming)
     if isinstance(source, File):
-        _take_upload()
-        held: Held[GradientSample] | None = st.session_state.get(Keys.UPLOAD)
-        return held or Missing(source, st.session_state.get(Keys.UPLOAD_ERROR) or NO_FILE)
+        upload = _taken_upload()
+        return upload.held or Missing(source, upload.problem or NO_FILE)
     return source
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The file that was chosen last.
+
+    Attributes:
+        file: Streamlit's name for it.
+        columns: the names of its columns of numbers.
+        held: the numbers that are in use, which may be an earlier file's.
+        problem: why its own cannot be used; empty where they are.
+    """
+
+    file: str = ""
+    columns: Sequence[str] = ()
+    held: Held[GradientSample] | None = None
+    problem: str = ""
+
+
+def _upload() -> Upload:
+    upload: Upload = st.session_state.get(Keys.UPLOAD, Upload())
+    return upload
 
 
 def upload() -> None:
     """The chooser for a file of one's own, and what was wrong with the last one."""
     st.file_uploader("Norms or distances", type=["csv", "tsv", "txt", "json", "npy"], key=Keys.UPLOAD_WIDGET)
-    held: Held[GradientSample] | None = st.session_state.get(Keys.UPLOAD)
-    _, names = st.session_state.get(Keys.UPLOAD_NAMES, ("", []))
-    if len(names) > 1:
-        st.selectbox("Column", names, key=Keys.UPLOAD_COLUMN)
-    problem = st.session_state.get(Keys.UPLOAD_ERROR)
-    if problem:
-        kept = " The file read before stays in use." if held is not None else ""
-        st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}{kept}</div>')
-    elif held is not None:
-        st.html(f'<div class="dpviz-ends"><span>In use: {held.sample().size} numbers.</span></div>')
+    upload = _upload()
+    if len(upload.columns) > 1:
+        st.selectbox("Column", upload.columns, key=Keys.UPLOAD_COLUMN)
+    if upload.problem:
+        kept = " The file read before stays in use." if upload.held is not None else ""
+        st.html(f'<div class="dpviz-problem" role="alert">{escape(upload.problem)}{kept}</div>')
+    elif upload.held is not None:
+        st.html(f'<div class="dpviz-ends"><span>In use: {upload.held.sample().size} numbers.</span></div>')
 
 
-def _take_upload() -> None:
-    """Read the chosen file, once: kept for the session, or refused with the reason where it cannot be used."""
-    file = st.session_state.get(Keys.UPLOAD_WIDGET)
+def _taken_upload() -> Upload:
+    """The chosen file, read once: kept for the session, or refused with the reason where it cannot be used."""
+    file, upload = st.session_state.get(Keys.UPLOAD_WIDGET), _upload()
     if file is None:
-        return
-    held: Held[GradientSample] | None = st.session_state.get(Keys.UPLOAD)
+        return upload
     try:
-        # A large file takes seconds to look through: once, not at every slider move.
-        seen: tuple[str, list[str]] | None = st.session_state.get(Keys.UPLOAD_NAMES)
-        names = seen[1] if seen and seen[0] == file.file_id else columns(file.getvalue(), file.name)
-        st.session_state[Keys.UPLOAD_NAMES] = (file.file_id, names)
+        if upload.file != file.file_id:  # a large file takes seconds to look through: not at every slider move
+            upload = replace(upload, columns=columns(file.getvalue(), file.name), file=file.file_id)
         chosen = st.session_state.get(Keys.UPLOAD_COLUMN)
-        column = chosen if chosen in names else names[0]
-        of = File(file.name, column)
-        if held is None or (held.of, held.mark) != (of, file.file_id):
+        of = File(file.name, chosen if chosen in upload.columns else upload.columns[0])
+        if upload.held is None or (upload.held.of, upload.held.mark) != (of, file.file_id):
             with st.spinner(f"Reading {plain(file.name)} …"):
-                read_now = read_distances(file.getvalue(), file.name, column)
-                st.session_state[Keys.UPLOAD] = Held(of, read_now, file.file_id, Memory(_UPLOAD_MEMORY))
-        st.session_state.pop(Keys.UPLOAD_ERROR, None)
+                read_now = read_distances(file.getvalue(), file.name, of.column)
+            upload = replace(upload, held=Held(of, read_now, file.file_id, Memory(_UPLOAD_MEMORY)))
+        upload = replace(upload, problem="")
     except ValueError as problem:
-        st.session_state[Keys.UPLOAD_ERROR] = str(problem)
+        upload = replace(upload, problem=str(problem))
+    st.session_state[Keys.UPLOAD] = upload
+    return upload

@@ -34,7 +34,7 @@ from dpviz.ui.browser.frames import AT_ONCE, MOST
 from dpviz.ui.browser.pool import COUNT
 from dpviz.ui.browser.routes import BUNDLE, COMPONENTS, OURS, PLOTLY, mark, root, routes
 from dpviz.ui.registry import FIELDS
-from dpviz.ui.sources import STILL_TO_MEASURE
+from dpviz.ui.sources import STILL_TO_MEASURE, Upload
 from dpviz.ui.state import Keys
 from tests.ui.driver import charts, controls, enter, open_app, plain, put, said, set_to, tokens, unpacked
 
@@ -146,7 +146,7 @@ def test_another_upload_has_other_frames() -> None:
     seen = []
     for size, called in ((0.1, "one"), (5.0, "two")):
         norms = GradientSample(norms=np.r_[np.full(400, size), np.full(30, 5.0)], description="norms")
-        put(at, Keys.UPLOAD, Held(File("norms.npy", "column 1"), norms, called))
+        put(at, Keys.UPLOAD, Upload(held=Held(File("norms.npy", "column 1"), norms, called)))
         frame = asked(at, "sigma", "2")["2"]
         seen.append(tokens(at)["sigma"])
         put(at, "value.sigma", 2.0)
