@@ -28,56 +28,55 @@ def _of_field(name: str) -> Callable[[AnyField], str]:
 
 
 class Keys:
-    """Names of session keys."""
+    """Names of session keys, by who writes them."""
 
-    LOADED = "loaded_from_url"
-    LAST_ENTRY = "last_entry"
-    SESSION = "session"
-    PINS = "pins"
-    PRESET = "preset"
-    SNIPPET = "snippet"
-    PASTED = "pasted"
-    SNIPPET_FILLED = "snippet.filled"
-    NOTES = "notes_on_link"
-    GO = "go_to_page"
-    PAGE = "page"
-    ADDRESS = "address"
-    PRESENT = "present"
-    EMBED = "embed"
-    EXPERT = "expert"
-    MOVED = "expert.moved"
-    STOP = "present.stop"
-    AGAIN = "whole_page_again"
-    READ_OF = "units.read_of"
-    UPLOAD = "upload"
-    UPLOAD_WIDGET = "upload.widget"
-    UPLOAD_COLUMN = "upload.column"
-    ASKED = "measuring.asked"
-    STOPPED = "measuring.stopped"
-    RERUN = "rerun"
-    FRAMES = "frames"
-    SLOW_PARTS = "slow_parts"
-    CHART = "chart"
-    DRAWN = "drawn"
-    DRAWINGS = "drawings"
-    MESSAGES = "messages"
-    TOUCHED = "touched"
-    HISTORY = "history"
-    STEPS = "history.steps"
-    STEPS_SEEN = "history.seen"
-    STORY = "story"
-    STORY_SEEN = "story.seen"
+    # `state`: a name for the session, what of its link was read, and what of that could not be used.
+    SESSION, LOADED, NOTES = "session", "loaded_from_url", "notes_on_link"
+    value, error = _of_field("value"), _of_field("error")
 
-    worked = _of_page("worked")
+    # `controls`: of each field its widgets, the last entry taken, and the field of N in its text; of all, the last
+    # entry and undo that were taken. Streamlit keeps the state of widgets under the names of `slider` and `entry`.
+    slider, entry, seen, size = _of_field("slider"), _of_field("entry"), _of_field("seen"), _of_field("size")
+    LAST_ENTRY, STEPS, STEPS_SEEN = "last_entry", "history.steps", "history.seen"
+
+    # `history`: states to go back to, pins, and the chooser of presets.
+    HISTORY, PINS, PRESET = "history", "pins", "preset"
+
+    # `page`: the address that is open, the page drawn last, and where a button leads.
+    ADDRESS, PAGE, GO = "address", "page", "go_to_page"
+
+    # `present`: the modes that a link asks for, and which pin of a lecture is shown.
+    PRESENT, EMBED, EXPERT, STOP = "present", "embed", "expert", "present.stop"
+
+    # `boundary`: values with which a page was drawn whole, and whether one of these was asked for.
+    worked, AGAIN = _of_page("worked"), "whole_page_again"
+
+    # `panel`: the open group, settings that stay in sight, how often controls were drawn, as what, which messages
+    # differ since, and the mechanism that wrong batches were entered for.
+    group, MOVED, READ_OF = _of_page("group"), "expert.moved", "units.read_of"
+    DRAWINGS, MESSAGES, TOUCHED = "drawings", "messages", "touched"
+
+    # `render` and `plots`: as what the page was drawn, and the chart that hears of entries.
+    DRAWN, CHART = "drawn", "chart"
+
+    # `browser`: what frames and slow parts are made from; both go with the session.
+    FRAMES, SLOW_PARTS = "frames", "slow_parts"
+
+    # `details`: which part is open, and the experiment that is run again.
+    details, RERUN = _of_page("details"), "rerun"
+
+    # `own_controls`: pasted texts, what was read of each, and what the last one filled in.
+    SNIPPET, PASTED, SNIPPET_FILLED = "snippet", "pasted", "snippet.filled"
     read_of_paste = _of_page("read")
-    group = _of_page("group")
-    details = _of_page("details")
-    value = _of_field("value")
-    slider = _of_field("slider")
-    entry = _of_field("entry")
-    seen = _of_field("seen")
-    size = _of_field("size")
-    error = _of_field("error")
+
+    # `sources`: the chooser of a file and of its column, and what is known of the file.
+    UPLOAD_WIDGET, UPLOAD_COLUMN, UPLOAD = "upload.widget", "upload.column", "upload"
+
+    # `measuring`: what this run of the page asks for, and what the visitor stopped.
+    ASKED, STOPPED = "measuring.asked", "measuring.stopped"
+
+    # `home`: the stop of the story that the browser reached, and the last one taken.
+    STORY, STORY_SEEN = "story", "story.seen"
 
 
 def session() -> str:
