@@ -9,8 +9,9 @@ import pytest
 
 import dpviz
 from dpviz.questions.asked import Asked
-from dpviz.questions.pasted.bindings import MOST_WORK, Bindings
+from dpviz.questions.pasted.bindings import Bindings
 from dpviz.questions.pasted.form import filled
+from dpviz.questions.pasted.names import MOST_WORK
 from dpviz.questions.pasted.quantities import POISSON_NOT
 from dpviz.questions.pasted.reader import read
 

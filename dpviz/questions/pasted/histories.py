@@ -7,7 +7,8 @@ from typing import Any
 
 from dpviz import library as dpviz
 from dpviz.mechanisms import Event, Mechanism, merge_events
-from dpviz.questions.pasted.bindings import Bindings, name_of
+from dpviz.questions.pasted.bindings import Bindings
+from dpviz.questions.pasted.names import name_of
 from dpviz.questions.pasted.quantities import WORDS
 
 MOST_STEPS = 2**53

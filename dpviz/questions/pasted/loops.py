@@ -3,7 +3,8 @@
 import ast
 import math
 
-from dpviz.questions.pasted.bindings import Bindings, Function, Reading, name_of
+from dpviz.questions.pasted.bindings import Bindings, Reading
+from dpviz.questions.pasted.names import Function, name_of
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 ROUND_ABOUT = 3  # loops that stand for "unknown how often"

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from dpviz.mechanisms import Event
 from dpviz.questions import DELTA, SIZE
 from dpviz.questions.check.fields import BATCH, NOISE, ROWS
-from dpviz.questions.pasted.bindings import WRITTEN, Bindings, Reading, name_of
+from dpviz.questions.pasted.bindings import Bindings, Reading
 from dpviz.questions.pasted.evidence import Evidence, single
 from dpviz.questions.pasted.histories import events_of, histories_in
 from dpviz.questions.pasted.lengths import Span, agreed, all_spans
 from dpviz.questions.pasted.loops import Loops
 from dpviz.questions.pasted.microbatching import SWITCH, lines_with, words
+from dpviz.questions.pasted.names import WRITTEN, name_of
 from dpviz.questions.pasted.quantities import (
     ACCUMULATION,
     CHANGES,

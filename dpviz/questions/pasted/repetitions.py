@@ -3,8 +3,9 @@
 import ast
 import re
 
-from dpviz.questions.pasted.bindings import Bindings, name_of
+from dpviz.questions.pasted.bindings import Bindings
 from dpviz.questions.pasted.loops import Loop, Loops, goes_through_loader, variable
+from dpviz.questions.pasted.names import name_of
 from dpviz.questions.pasted.training_calls import (
     ENGINE,
     STEPS_TAKEN,

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Callable, Iterator
 
 from dpviz.questions.check.fields import ADJACENCY, SAMPLER
-from dpviz.questions.pasted.bindings import Bindings, name_of
+from dpviz.questions.pasted.bindings import Bindings
 from dpviz.questions.pasted.evidence import Evidence, chosen
 from dpviz.questions.pasted.loops import walked
+from dpviz.questions.pasted.names import name_of
 from dpviz.questions.pasted.quantities import CHANGES, POISSON_NOT, WORDS
 from dpviz.questions.pasted.vocabulary import (
     NEIGHBOURS,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dpviz.questions.pasted.bindings import name_of
+from dpviz.questions.pasted.names import name_of
 from dpviz.questions.pasted.quantities import (
     COUNTED,
     MICROBATCHES,

@@ -3,7 +3,8 @@
 import ast
 import re
 
-from dpviz.questions.pasted.bindings import Bindings, name_of
+from dpviz.questions.pasted.bindings import Bindings
+from dpviz.questions.pasted.names import name_of
 
 ENGINE = re.compile(
     r"^make_private|^(vectorized)?dp\w*optimizer\w*$|differentially_private_aggregate|^original_optimizer$"

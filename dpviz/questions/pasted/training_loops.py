@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-from dpviz.questions.pasted.bindings import Reading, name_of
+from dpviz.questions.pasted.bindings import Reading
 from dpviz.questions.pasted.lengths import EPOCHS, STEPS, Length, Span
 from dpviz.questions.pasted.loops import MOST_WAYS, Loop, Loops, goes_through_loader, line_of, variable
+from dpviz.questions.pasted.names import name_of
 from dpviz.questions.pasted.training_calls import (
     DRAWS,
     STEPS_TAKEN,
