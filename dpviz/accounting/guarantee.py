@@ -120,8 +120,8 @@ def quick_losses(mechanism: Mechanism, steps: int, delta: float) -> Losses:
 
 def losses_of_rho(rho: float, delta: float) -> Losses:
     """ε and profile of ρ-concentrated DP, R(α) ≤ ρα (Bun, Steinke 2016), which one Gaussian release has too."""
-    alike = SampledGaussian((2.0 * rho) ** -0.5, 1.0)
-    curve = _profile(lambda d: Renyi().epsilon_of(alike, steps=1, delta=d).epsilon, delta)
+    equivalent = SampledGaussian((2.0 * rho) ** -0.5, 1.0)
+    curve = _profile(lambda d: Renyi().epsilon_of(equivalent, steps=1, delta=d).epsilon, delta)
     return Losses(rho=rho, delta=delta, **curve)
 
 

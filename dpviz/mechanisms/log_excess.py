@@ -19,8 +19,8 @@ def batches(points: Array) -> Iterator[Index]:
     start = 0
     while start < rising.size:
         most = 2.0 * points[rising[start]]
-        alike = int(np.searchsorted(points[rising], most, side="right"))
-        stop = min(alike, start + max(1, int(_TOGETHER / most)))
+        same_size = int(np.searchsorted(points[rising], most, side="right"))
+        stop = min(same_size, start + max(1, int(_TOGETHER / most)))
         yield rising[start:stop]
         start = stop
 

@@ -209,10 +209,10 @@ class MixturePair(DominatingPair):
             logs.append(largest + np.log(total))
             means.append(weight @ (centre[kept] - self._base) / (total * self.sigma))
         ratio = np.asarray((tops[0] - tops[1]) + (logs[0] - logs[1]))
-        alike = (np.abs(ratio) < 0.5) & (r.max(axis=-1) < _LARGEST)
+        near_one = (np.abs(ratio) < 0.5) & (r.max(axis=-1) < _LARGEST)
         more = self._weights[0] - self._weights[1]
-        apart = np.expm1(r[alike]) @ more[near] - more[~near].sum()
-        ratio[alike] = np.log1p(apart / np.exp(tops[1][alike] + logs[1][alike]))
+        apart = np.expm1(r[near_one]) @ more[near] - more[~near].sum()
+        ratio[near_one] = np.log1p(apart / np.exp(tops[1][near_one] + logs[1][near_one]))
         return ratio, np.asarray(means[0] - means[1])
 
     def _loss_and_slope(self, z: Array) -> tuple[Array, Array]:

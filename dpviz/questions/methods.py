@@ -85,12 +85,12 @@ def offered(field: Several, mechanism: Mechanism) -> tuple[str, ...]:
 
 def without(reasons: Mapping[str, str]) -> list[str]:
     """What must be said of curves that are left out; those with one reason together."""
-    alike: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for key, reason in reasons.items():
-        alike.setdefault(reason, []).append(NAMES[key])
+        by_reason.setdefault(reason, []).append(NAMES[key])
     return [
         f"Not offered for this mechanism: {', '.join(names)}. {why[0].upper()}{why[1:].rstrip('.')}."
-        for why, names in alike.items()
+        for why, names in by_reason.items()
     ]
 
 

@@ -112,7 +112,7 @@ def measure(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-class Taught(NamedTuple):
+class StudentResult(NamedTuple):
     """A student.
 
     Attributes:
@@ -126,12 +126,12 @@ class Taught(NamedTuple):
     accuracy: float
 
 
-def student(labels: Labels, answered: npt.NDArray[np.bool_]) -> Taught:
+def student(labels: Labels, answered: npt.NDArray[np.bool_]) -> StudentResult:
     """Learns from the answers to the first queries: `labels` and whether each was `answered`, (queries asked,)."""
     data = digits()
     if not answered.any():
-        return Taught(0, float("nan"), float("nan"))
+        return StudentResult(0, float("nan"), float("nan"))
     asked = data.queries[: len(labels)][answered]
     predictions = predicted(asked, labels[answered], data.test)
     right = float((labels == data.query_labels[: len(labels)])[answered].mean())
-    return Taught(int(answered.sum()), right, float((predictions == data.test_labels).mean()))
+    return StudentResult(int(answered.sum()), right, float((predictions == data.test_labels).mean()))

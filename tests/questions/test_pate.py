@@ -73,11 +73,11 @@ def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
 
 
 def test_the_student_comes_later_and_follows_the_noise() -> None:
-    assert asked(PATE).facts.taught is None
-    plain, noisy = (asked_whole(PATE, **texts).facts.taught for texts in ({}, {"pasigma": "100"}))
+    assert asked(PATE).facts.student is None
+    plain, noisy = (asked_whole(PATE, **texts).facts.student for texts in ({}, {"pasigma": "100"}))
     assert (plain.answered, noisy.answered) == (1000, 1000)
     assert noisy.accuracy < 0.6 < 0.85 < min(plain.accuracy, plain.right)
     checked, none = (asked_whole(PATE, **t).facts for t in (CONFIDENT, CONFIDENT | {"pat": "1000", "pasig1": "1"}))
-    assert checked.taught.answered == pytest.approx(checked.answered, abs=60)
-    assert none.taught.answered == 0
+    assert checked.student.answered == pytest.approx(checked.answered, abs=60)
+    assert none.student.answered == 0
     assert PATE.slow[0].key(asked(PATE, pavotes="alike")) is None

@@ -48,8 +48,8 @@ class Tight(Accountant):
 
     def _epsilon(self, rows: Composition, delta: Array) -> Bound:
         """One grid for all rows that share mechanism and δ; rows of several mechanisms one after the other."""
-        alike = rows.member if rows.count.shape[1] == 1 else np.arange(delta.size)[:, None]
-        settings, group = np.unique(np.column_stack([alike, delta]), axis=0, return_inverse=True)
+        equal = rows.member if rows.count.shape[1] == 1 else np.arange(delta.size)[:, None]
+        settings, group = np.unique(np.column_stack([equal, delta]), axis=0, return_inverse=True)
         epsilon = np.empty(delta.size)
         reasons: dict[str, None] = {}
         for i, (first, target) in enumerate(settings.tolist()):

@@ -64,8 +64,8 @@ class Divergences(Once):
     def __init__(self, mechanisms: tuple[Mechanism, ...] | GaussianSteps, orders: Array = FINE_ORDERS) -> None:
         super().__init__()
         gaussian = gaussian_steps(mechanisms)
-        alike = isinstance(mechanisms, GaussianSteps) or gaussian.sample_rate.size == len(mechanisms)
-        self.mechanisms = gaussian if alike else mechanisms
+        one_each = isinstance(mechanisms, GaussianSteps) or gaussian.sample_rate.size == len(mechanisms)
+        self.mechanisms = gaussian if one_each else mechanisms
         self.orders = orders
 
     @property

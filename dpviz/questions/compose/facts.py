@@ -128,8 +128,10 @@ class ComposeFacts:
     @property
     def hardly(self) -> bool:
         """Whether Bayesian DP of the known distribution is near what the same conversion says of DP."""
-        alike = self.bounds.get((Renyi if self.options.definition == "2" else Moments)().family)
-        return self.law is not None and alike is not None and self.law.last > 0.95 * float(alike.epsilon[-1])
+        same_reading = self.bounds.get((Renyi if self.options.definition == "2" else Moments)().family)
+        return (
+            self.law is not None and same_reading is not None and self.law.last > 0.95 * float(same_reading.epsilon[-1])
+        )
 
     @property
     def too_low(self) -> tuple[float, float, float, bool] | None:

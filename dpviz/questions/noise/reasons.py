@@ -12,11 +12,11 @@ from dpviz.questions.noise.needs import Needs, joined
 
 def reasons(f: Needs) -> list[str]:
     """A sentence each, after the names of the methods that have this reason: "basic: a single step …"."""
-    alike: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for key, need in f.needs.items():
         if not need.waits and (why := reason(f, key, need)):
-            alike.setdefault(why, []).append(name_of(key))
-    return [f"{joined(names)}: {why}" for why, names in alike.items()]
+            by_reason.setdefault(why, []).append(name_of(key))
+    return [f"{joined(names)}: {why}" for why, names in by_reason.items()]
 
 
 def reason(f: Needs, key: str, need: Need) -> str:

@@ -62,12 +62,12 @@ def metrics(f: PateFacts) -> Iterator[Metric]:
 
 def student_metric(f: PateFacts) -> Metric:
     """How good a student becomes with the answers."""
-    if f.taught is None:
+    if f.student is None:
         return Metric("Student", "…", "on 1000 test digits")
-    if not f.taught.answered:
+    if not f.student.answered:
         return Metric("Student", "–", "no query was answered")
-    labels = f"right on test digits; {numbers.probability(f.taught.right)} of its labels are"
-    return Metric("Student", numbers.probability(f.taught.accuracy), labels)
+    labels = f"right on test digits; {numbers.probability(f.student.right)} of its labels are"
+    return Metric("Student", numbers.probability(f.student.accuracy), labels)
 
 
 def notes(f: PateFacts) -> Iterator[Note]:

@@ -28,7 +28,7 @@ from dpviz.questions.papers.pate_votes import (
     votes_with,
 )
 from dpviz.questions.printed import CLAIMS
-from dpviz.training.ensemble import Taught, student
+from dpviz.training.ensemble import StudentResult, student
 
 # A bound holds at any orders: a quarter of them costs some 1 % of ε on recorded votes, and a third of the time.
 ALL, SOME = np.array(DEFAULT_ORDERS), np.array(DEFAULT_ORDERS[::4])
@@ -125,7 +125,7 @@ class PateFacts:
         lead: by how many votes the first class is ahead, on the median query.
         record: of recorded votes.
         compared: whether printed values stand in the chart.
-        taught: the student, once it is there.
+        student: the student, once it is there.
     """
 
     settings: PateSettings
@@ -139,7 +139,7 @@ class PateFacts:
     lead: float
     record: VoteRecord
     compared: bool
-    taught: Taught | None = None
+    student: StudentResult | None = None
 
     @property
     def cut(self) -> bool:
@@ -254,7 +254,7 @@ def student_key(answer: Answer[PateFacts]) -> Hashable | None:
     return (settings.recorded_teachers, *noise, answer.facts.queries, settings.draw) if settings.digits else None
 
 
-def with_student(answer: Answer[PateFacts]) -> Mapping[str, Taught]:
+def with_student(answer: Answer[PateFacts]) -> Mapping[str, StudentResult]:
     """A student that learns from the answers, drawn once."""
     settings = answer.facts.settings
     counts = recorded_votes(settings.recorded_teachers)[: answer.facts.queries]
@@ -265,4 +265,4 @@ def with_student(answer: Answer[PateFacts]) -> Mapping[str, Taught]:
         noise = draw.normal(0.0, settings.noise_std, counts.shape)
     else:
         noise = draw.laplace(0.0, settings.noise_scale, counts.shape)
-    return {"taught": student((counts + noise).argmax(axis=1), passed)}
+    return {"student": student((counts + noise).argmax(axis=1), passed)}

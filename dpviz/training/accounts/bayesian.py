@@ -220,8 +220,8 @@ class BayesianAccount:
     def _add_up(self) -> None:
         """Costs are worked out for many steps together, when somebody looks."""
         new, self._known = self._charges[self._known :], len(self._charges)
-        for key, alike in itertools.groupby(new, self._key):
-            charges = list(alike)
+        for key, equal in itertools.groupby(new, self._key):
+            charges = list(equal)
             for start in range(0, len(charges), _TOGETHER):
                 self._add(key, charges[start : start + _TOGETHER])
 

@@ -38,10 +38,10 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
     same = [spent for spent in list(ledger) if spent.data.overlaps(data)]
     origins = []
     for unit in dict.fromkeys(spent.unit for spent in same):
-        alike = [spent for spent in same if spent.unit == unit]
-        events = merge_events(event for spent in alike for event in spent.mechanisms)
+        same_unit = [spent for spent in same if spent.unit == unit]
+        events = merge_events(event for spent in same_unit for event in spent.mechanisms)
         plans = tuple(tuple(stored(mechanism, count)) for mechanism, count in events)
-        if trainings := sum(spent.trainings for spent in alike):
+        if trainings := sum(spent.trainings for spent in same_unit):
             name, run = _counted(trainings, "training"), OTHER_DATA if disjoint else SAME_DATA
             origins.append(Origin(run=run, name=name, data=OWN_DATA, mechanisms=plans, unit=unit))
     if (demonstrations := sum(spent.demonstrations for spent in same)) and not disjoint:

@@ -61,8 +61,8 @@ class Snapshot(Generic[Name]):
     def changes(self, values: Mapping[Name, Any]) -> Iterator[Name]:
         """All such names. The same numbers on another device are the same."""
         kinds, groups = _grouped(values)
-        alike = kinds == self._kinds and groups.keys() == self._kept.keys()
-        if alike and all(_equal(self._kept[key], _joined(tensors)) for key, tensors in groups.items()):
+        same_kinds = kinds == self._kinds and groups.keys() == self._kept.keys()
+        if same_kinds and all(_equal(self._kept[key], _joined(tensors)) for key, tensors in groups.items()):
             return
         before = {
             name: part
