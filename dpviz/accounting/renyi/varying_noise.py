@@ -244,8 +244,8 @@ def _cost_of_parts(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     else:
         chord = _chords(parts, edges, table)
     # Where noise is scarce the first steps decide, and there a chord is at its worst: these are looked up themselves.
-    largest = np.flatnonzero(parts.mean == parts.largest)
-    exact = largest[np.argsort(-parts.mean[largest])][:_EXACT_PARTS]
+    uniform = np.flatnonzero(parts.mean == parts.largest)
+    exact = uniform[np.argsort(-parts.mean[uniform])][:_EXACT_PARTS]
     if exact.size:
         chord[exact] = np.minimum(chord[exact], table.rows(parts.mean[exact]))
     return parts.count[:, None] * chord
