@@ -30,7 +30,8 @@ METHODS = tuple(_BY_NAME)
 # Those that a run reads after every step.
 LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant) and each.live)
 # What they, and the numerical accountant, which reads a whole run, are called where runs are shown.
-PROVERS: dict[str, str] = {each.name: each().short_label for each in (*LIVE, Tight)}
+_READERS: tuple[type[Accountant], ...] = (*LIVE, Tight)
+PROVERS = {each.name: each().short_label for each in _READERS}
 FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
 READINGS = PROVERS | {BAYESIAN: BAYESIAN_CARD.name}
 

@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from dpviz._version import __version__
-from dpviz.charts import Plot, hand
+from dpviz.charts import Plot, browser
 from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
@@ -27,7 +27,7 @@ from dpviz.questions.layout import Reader, moved
 from dpviz.questions.rendered import paragraphs, rendered
 
 MOST_BYTES = 5_000_000
-PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((hand.HERE / "page.html").read_text())
+PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((browser.HERE / "page.html").read_text())
 STOPS = (25, 17, 11, 7)  # of each slider; fewer where the file would be too large
 
 
@@ -123,7 +123,7 @@ class Handout:
         shown = acting(self.question, self.get)
         return PAGE.render(
             title=self.question.title,
-            style=hand.LOOK.read_text() + (hand.HERE / "page.css").read_text(),
+            style=browser.LOOK.read_text() + (hand.HERE / "page.css").read_text(),
             base=base,
             stops=max(map(len, moving.values()), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
@@ -165,7 +165,7 @@ def _without_waiting(shown: dict[str, Any]) -> dict[str, Any]:
 def _modules() -> str:
     """The scripts as an import map: each under its own name, in the page itself."""
     sources = {}
-    for name, file in hand.SCRIPTS.items():
+    for name, file in browser.SCRIPTS.items():
         source = re.sub(r'from "\./', 'from "dpviz/', file.read_text())
         sources[f"dpviz/{name}"] = "data:text/javascript;base64," + base64.b64encode(source.encode()).decode("ascii")
     return json.dumps({"imports": sources})

@@ -40,9 +40,9 @@ def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
 
     `acts` draws what can be done with the answer, above its controls.
     """
-    held = Boundary(shown.key, OWN[shown.key]).held
+    part = Boundary(shown.key, OWN[shown.key]).part
     if not present.bare():
-        with st.sidebar, held("sidebar"):
+        with st.sidebar, part("sidebar"):
             page.sidebar(shown.key)
     _body(shown, acts)
     now = state.snapshot()

@@ -172,7 +172,7 @@ class Connection:
             if code:
                 raise ClusterError(f"The workers ended while they started; see {self._log}.")
         elif start and self._started is None:
-            environment = worker_environment(self._workers, self._preload)
+            environment = worker_environment(self._workers, preload=self._preload)
             self._started = local.start(self._store, self._workers, self._log, environment), time.monotonic()
             self._own.add(self._started[0].pid)
         if self.client is not None:

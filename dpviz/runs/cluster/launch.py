@@ -28,7 +28,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def worker_environment(workers: int, preload: bool) -> dict[str, str]:
+def worker_environment(workers: int, *, preload: bool) -> dict[str, str]:
     """Environment of host and workers: the cores shared out, threads that sleep while they wait, our import path."""
     threads = str(max(1, usable_cores() // workers))
     path = [str(Path(entry or ".").absolute()) for entry in sys.path if Path(entry or ".").exists()]

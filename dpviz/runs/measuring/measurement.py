@@ -197,7 +197,7 @@ class Measurements:
                 self._end()
                 log = self._log or home() / "logs" / "measurements.log"
                 # One thread: networks here are small.
-                process = self._process = Child(["-m", MODULE], log, worker_environment(usable_cores(), ()))
+                process = self._process = Child(["-m", MODULE], log, worker_environment(usable_cores(), preload=False))
             self._follow(measurement, process)
         except Exception as error:  # the page says it and stays
             measurement.problem = f"The measuring process cannot start ({type(error).__name__}: {error})."

@@ -21,8 +21,8 @@ RECENT = 6
 
 def show() -> None:
     """Draw the page."""
-    held = Boundary("train", TRAIN).held
-    with held("page"):
+    part = Boundary("train", TRAIN).part
+    with part("page"):
         page.begin("train", WATCHED)
         page.heading(PAGE.heading)
         engine, problem = engines.current()
@@ -44,7 +44,7 @@ def show() -> None:
                     _warming(engine)
         except StoreError as trouble:
             page.note(str(trouble), "problem")
-        with st.sidebar, held("sidebar"):
+        with st.sidebar, part("sidebar"):
             _recent(engine)
 
 
