@@ -123,7 +123,7 @@ class Handout:
         shown = acting(self.question, self.get)
         return PAGE.render(
             title=self.question.title,
-            style=browser.LOOK.read_text() + (hand.HERE / "page.css").read_text(),
+            style=browser.LOOK.read_text() + (browser.HERE / "page.css").read_text(),
             base=base,
             stops=max(map(len, moving.values()), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),

@@ -97,7 +97,7 @@ def test_usual_settings_fit_a_small_set(folder: Path) -> None:
 
 
 def test_workers_of_this_machine_find_the_same_folder(folder: Path) -> None:
-    assert worker_environment(1, ())["DPVIZ_DATA"] == str(folder)
+    assert worker_environment(1, preload=False)["DPVIZ_DATA"] == str(folder)
 
 
 def test_an_exported_run_holds_name_and_mark_and_no_path_and_comes_back(
