@@ -82,7 +82,7 @@ def test_while_another_program_wants_the_cores_nothing_is_made_ahead(monkeypatch
     monkeypatch.setattr(warmup, "REST_OF_CROWDED", 0.0)
     monkeypatch.setattr(warmup, "LOOK_AROUND", -1.0)
     monkeypatch.setattr(warmup, "COUNT", 1)
-    monkeypatch.setattr(warmup, "_next", lambda _: ("recipe", "text"))
+    monkeypatch.setattr(warmup, "next_frame", lambda _: ("recipe", "text"))
     monkeypatch.setattr(frames, "begun", lambda *_: asyncio.ensure_future(made()))
 
     async def some() -> None:
