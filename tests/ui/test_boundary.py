@@ -42,7 +42,7 @@ def spoken(at: AppTest) -> list[str]:
     ("name", "where", "part"),
     [
         ("attack", render, "compute"),
-        ("attack", frames, "frame"),
+        ("attack", frames, "rendered"),
         ("attack", panel, "show"),
         ("attack", details, "details"),
         ("attack", page, "_pins"),
@@ -60,17 +60,17 @@ def test_a_fault_in_a_part_of_a_page(name: str, where: Any, part: str, monkeypat
     assert "nobody wrote this" not in at.code[-1].value.splitlines()
     if name == "attack":
         assert len(spoken(at)) == 1
-        assert len(charts(at)) == (part not in ("compute", "frame"))
+        assert len(charts(at)) == (part not in ("compute", "rendered"))
 
 
 def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
-    frame = frames.frame
+    drawn = frames.rendered
 
     def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
-        return frame(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
+        return drawn(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
 
-    monkeypatch.setattr(frames, "frame", only_small)
+    monkeypatch.setattr(frames, "rendered", only_small)
     at = open_app("orders", "sigma=3&leta=0.2")
     assert not spoken(at)
     assert len(spoken(put(at, "value.sigma", 20.0))) == 1
