@@ -236,6 +236,7 @@ def test_both_ends_of_the_tight_interval_share_their_mechanisms() -> None:
     assert len(below - above) == 1  # of the last step
 
 
+@pytest.mark.sweep
 def test_both_ends_of_the_tight_interval_take_their_grids_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """They have equally many steps, whose grids take the time: each end on its own took twice as long."""
     setting, schedule = Langevin(1_000_000, 100, 1.0), PowerSchedule(0.05, 1 / 3, 100)

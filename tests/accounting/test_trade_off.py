@@ -171,6 +171,7 @@ def test_noise_for_an_advantage() -> None:
     assert exact == pytest.approx(6.0)
 
 
+@pytest.mark.sweep
 def test_random_allocation_never_needs_no_noise() -> None:
     """σ = 0.01 once read as perfectly private: its ratios overflow."""
     step = RandomAllocation(1.0, 100)

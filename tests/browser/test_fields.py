@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.driver import control, enter, open_page, slider, text, wait_idle
 
 
+@pytest.mark.sweep
 def test_arrow_keys_step_a_field_as_its_slider(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     exact, handle = text(page, "sigma"), slider(page, "sigma")

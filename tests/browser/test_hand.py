@@ -141,6 +141,7 @@ def test_the_last_entry_wins_however_quick(page: Page) -> None:
     assert "steps%3D1234" in pinned, "what was typed before the click is pinned"
 
 
+@pytest.mark.sweep
 def test_the_servers_words_stand_in_the_end(page: Page) -> None:
     """Streamlit does not draw again what it drew before: a frame's words would stay where an answer is the old one."""
     open_page(page, "compose", curves="moments")
@@ -196,6 +197,7 @@ def test_the_thumb_stands_at_a_typed_value_when_its_frame_is_drawn(page: Page) -
     assert slider(page, "target").input_value() == stands[1]
 
 
+@pytest.mark.sweep
 def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     """Streamlit may unmount a component and mount it again, at a page's start say."""
     open_page(page, "compose", curves="moments")
@@ -336,6 +338,7 @@ def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, cal
     assert page.locator(".dpviz-over, .dpviz-moving").count() == 0
 
 
+@pytest.mark.sweep
 def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
     open_page(page, "compose", curves="moments.strong")
     name = page.locator(".dpviz-chart .annotation", has_text="strong")
@@ -378,6 +381,7 @@ def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     assert afresh(page) == moved
 
 
+@pytest.mark.sweep
 def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -> None:
     """A pull over the whole range needs them all; a control that the pointer only passed, none more."""
     asked: list[str] = []
@@ -432,6 +436,7 @@ def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
     expect(told).to_have_css("opacity", "1")
 
 
+@pytest.mark.sweep
 def test_while_nothing_comes_through_the_page_says_so_and_only_the_last_entry_is_answered(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     chart, notice = page.locator(".dpviz-chart"), page.locator(".dpviz-link")
@@ -528,6 +533,7 @@ def test_an_entry_while_the_connection_is_cut_is_answered_and_shown(
         page.context.close()
 
 
+@pytest.mark.sweep
 def test_home_is_at_its_name_too(page: Page) -> None:
     open_page(page, "home", sigma=3)
     assert "/home" not in page.url

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import Browser, expect
 
 import dpviz
@@ -43,6 +44,7 @@ def test_a_slider_moves_the_chart_without_a_server(browser: Browser, tmp_path: P
         assert "one setting moves at a time" in control(page, field.key).inner_text()
 
 
+@pytest.mark.sweep
 def test_a_page_without_a_server_reads_a_comma_too(browser: Browser, tmp_path: Path) -> None:
     with handed_out(browser, tmp_path, "spend") as page:
         for field, typed, shows, message in (
@@ -55,6 +57,7 @@ def test_a_page_without_a_server_reads_a_comma_too(browser: Browser, tmp_path: P
             assert message in control(page, field).inner_text()
 
 
+@pytest.mark.sweep
 def test_on_a_phone_the_chart_stays_in_sight_and_follows_a_finger(browser: Browser, tmp_path: Path) -> None:
     with handed_out(browser, tmp_path, "spend", **PHONE) as page:
         page.evaluate("window.scrollTo(0, document.querySelector('#chart').getBoundingClientRect().top + 30)")

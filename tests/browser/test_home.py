@@ -17,6 +17,7 @@ def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) ->
     expect(headline(page)).to_contain_text("50 %")
 
 
+@pytest.mark.sweep
 def test_a_door_leads_to_its_question(page: Page) -> None:
     """Also a second time, after another question was chosen there."""
     for _ in range(2):

@@ -6,6 +6,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.driver import control, enter, headline, main_area, open_page, text, wait_idle
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture
 def told(page: Page) -> list[ForwardMsg]:

@@ -84,7 +84,7 @@ FIRST_VIEW = (ROOT / "benchmarks" / "hand" / "first_view.js").read_text()
 
 
 @pytest.mark.parametrize("address", ["compose", "orders", "attack", "noise", "budget", "langevin"])
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 def test_a_first_view_shows_little(page: Page, address: str) -> None:
     open_page(page, address)
     view: dict[str, Any] = page.evaluate(FIRST_VIEW)

@@ -5,6 +5,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.driver import LOOKS, PHONE, box, control, finger, open_page, settled_text, slider, track, wait_idle
 
+pytestmark = pytest.mark.sweep
+
 NARROW = {"viewport": {"width": 390, "height": 844}}
 # Page, its link, a slider and the one below it.
 BELOW = [

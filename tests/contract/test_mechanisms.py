@@ -268,6 +268,7 @@ def test_every_kind_is_on_every_page(question: str, kind: str, rows: int, capsys
     assert names >= {PARAMETERS[name].key for name in mechanism.parameters() if name not in looked_for}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
 @pytest.mark.parametrize("unknown", ["noise_multiplier", "sample_rate", "steps", "delta"])
 def test_every_kind_is_solved_for(unknown: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:

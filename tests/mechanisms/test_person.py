@@ -70,6 +70,7 @@ def truths(rows: int) -> list[tuple[Mechanism, int, np.ndarray, np.ndarray]]:
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rows", [2, 3])
 def test_the_interval_holds_what_data_sets_show(rows: int) -> None:
     for mechanism, steps, p, q in truths(rows):

@@ -211,6 +211,7 @@ def test_a_slow_part_is_kept_under_what_decides_it(row: dict[str, Any]) -> None:
         pd.testing.assert_frame_equal(joined.plot.data(), alone.plot.data())
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", [None, 0, 1])
 @pytest.mark.parametrize("key", QUESTIONS)
 @pytest.mark.one_of(3)

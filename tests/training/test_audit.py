@@ -270,6 +270,7 @@ def rows_clipped_alone(monkeypatch):
     monkeypatch.setattr(PerExample, "clipped", each_row)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N")
 @pytest.mark.parametrize(
     ("key", "fault"),

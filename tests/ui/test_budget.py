@@ -5,6 +5,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
@@ -73,6 +74,7 @@ def test_printed_values_show_where_their_axes_do() -> None:
     assert not any(point.printed in drawn(at) for point in preset.points)
 
 
+@pytest.mark.sweep
 def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
     at = opened(preset="fo2d", bnet="scattering")
     put(at, "budget.details", "Run again")

@@ -48,6 +48,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPool]:
         made.submit(os.getpid)
 
 
+@pytest.mark.sweep
 def test_they_make_the_same_frames_and_slow_parts_and_one_that_ends_is_replaced(pool: ProcessPool) -> None:
     recipes = [
         of_sessions.find_offer(token).recipe
@@ -99,6 +100,7 @@ def test_slow_parts_and_frames_do_without_them(monkeypatch: pytest.MonkeyPatch) 
     assert pickle.dumps(part.work()) == pickle.dumps(question.slow[0].work(answer))
 
 
+@pytest.mark.sweep
 def test_they_load_neither_streamlit_nor_pytorch_nor_the_program_that_runs(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
