@@ -36,7 +36,6 @@ BAND, EDGE = 0.18, 0.85  # opacity of a band and of its edges
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0
-FINE_SIZE = 11
 GROUNDS = ("#ffffff", "#171614")  # light, dark
 LEAST = 4.6  # of text: a little more than 4.5, for rounding
 LINE = 3.0  # of a line

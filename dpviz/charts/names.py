@@ -16,7 +16,7 @@ from dpviz.charts.traces import Trace, clipped
 from dpviz.fields import numbers
 
 Annotation = dict[str, Any]
-GAP, TALL = 17, 33  # pixels from one name to the next: of one line, and with P(A) below it
+GAP, AIR = 17, 4  # pixels from one name to the next, and from the plot's edges
 LONGEST = 28
 RISE = 11  # pixels that a name inside the plot stands above or below its line's end
 LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
@@ -68,23 +68,13 @@ def end_of(line: Line, plane: Plane) -> End | None:
     return End(line, float(x[last]), y, plane.down(y), beside, 0 if beside else -RISE if falls else RISE)
 
 
-def _text(end: End, arrow: str, writes: Callable[[float], str] | None, success: bool, tall: bool) -> tuple[str, float]:
-    """What is written, the name in the line's colour and the value in the theme's, where `success` with P(A), in a line
-    of its own where `tall`; and its width in pixels with the arrow."""
+def _text(end: End, arrow: str, writes: Callable[[float], str] | None) -> tuple[str, float]:
+    """What is written, the name in the line's colour and the value in the theme's; the width in pixels, arrow included."""
     line = end.line
     name = shortened(line.name if line.end is None else line.end, LONGEST)
     value = f"  {writes(end.y)}" if writes else ""
     strong = value if line.faded else f"<b>{value}</b>"  # a pinned state's is not faded: it must be readable
-    text, width = f"{look.named(name, line.hue)}{strong}", text_width(arrow + name + value, look.LABEL_SIZE)
-    if not success:
-        return text, width
-    allowed = f"P(A) {'≈' if line.approximate else '≤'} {numbers.attack_allowed(end.y)}"
-    if not tall:
-        return f"{text} · {allowed}", width + text_width(f" · {allowed}", look.LABEL_SIZE)
-    below = f"{allowed} from ε alone"
-    # The text is of the small size, and so its lines stand close.
-    first = f"<span style='font-size:{look.LABEL_SIZE}px'>{text}</span>"
-    return f"{first}<br>{below}", max(width, text_width(below, look.FINE_SIZE))
+    return f"{look.named(name, line.hue)}{strong}", text_width(arrow + name + value, look.LABEL_SIZE)
 
 
 def _named_ends(lines: Sequence[Line], bands: Sequence[Band], plane: Plane) -> list[End]:
@@ -101,7 +91,7 @@ def _arrow(end: End, plane: Plane) -> str:
 
 
 def end_names(
-    lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, writes: Callable[[float], str] | None, success: bool
+    lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, writes: Callable[[float], str] | None
 ) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
@@ -111,21 +101,16 @@ def end_names(
     Args:
         lines, bands: what carries names.
         writes: how the last value is written behind the name; None for none.
-        success: beside the plot, write P(A) below it, the accuracy of a guess that ε alone allows; in its line where
-            that has no room.
     """
     ends, inner = _named_ends(lines, bands, plane), plane.inner
-    tall = success and TALL * sum(end.beside for end in ends) <= inner
-    crowded = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
+    size = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
     names, free, widest = [], [], 0.0
     for beside in (True, False):  # names beside the plot and names inside it cannot meet
-        two = tall and beside
-        (gap, air), size = ((TALL, 12), look.FINE_SIZE) if two else ((GAP, 4), crowded)
         chosen = [end for end in ends if end.beside is beside]
         wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
-        for end, place in zip(chosen, pushed_apart(wanted, gap=gap, low=air, high=inner - air), strict=True):
+        for end, place in zip(chosen, pushed_apart(wanted, gap=GAP, low=AIR, high=inner - AIR), strict=True):
             arrow = _arrow(end, plane)
-            text, width = _text(end, arrow, writes, success and beside, two)
+            text, width = _text(end, arrow, writes)
             widest = max(widest, width) if beside else widest
             at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
             room = 1.0 - width / plane.width  # left of which it stands behind its end, else on its line

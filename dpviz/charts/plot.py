@@ -66,7 +66,7 @@ class Axis:
         marks: x of the table's rows; None for a dozen along the axis.
         lowest: what the lowest curve is called in the sentence: "best" where lower is better, else "lowest".
         reading: "attack" on a y axis of ε adds P(A) = 1/(1 + e^−ε), the accuracy of a guess of membership that ε alone
-            allows (Triastcyn & Faltings 2020, Eq. 1), at the lines' ends and in the hover.
+            allows (Triastcyn & Faltings 2020, Eq. 1), in the hover.
     """
 
     title: str
@@ -191,13 +191,8 @@ class LinePlot:
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
         for line in sorted(curves, key=lambda line: not line.faded):
-            data += traces.line_traces(line, plane, success=self._allows, share=self.y.kind == "share")
+            data += traces.line_traces(line, plane, success=self.y.reading == "attack", share=self.y.kind == "share")
         return data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
-
-    @property
-    def _allows(self) -> bool:
-        """Whether each ε is shown with the accuracy of a guess that it alone allows."""
-        return self.y.reading == "attack"
 
     def _end_names(
         self, plane: Plane, curves: Sequence[Line]
@@ -205,7 +200,7 @@ class LinePlot:
         """The names at lines' ends; see `names.end_names`."""
         named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
         writes = self.y.writes if self.end_values else None
-        return names.end_names(named, self.bands, plane, writes=writes, success=self._allows)
+        return names.end_names(named, self.bands, plane, writes=writes)
 
     def _absent(self, curves: Sequence[Line], points: Sequence[Point]) -> Iterator[str]:
         """What is not drawn, and is not told elsewhere."""

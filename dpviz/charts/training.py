@@ -37,7 +37,7 @@ def epsilon_chart(
     mark: str = "",
     height: int = 300,
 ) -> Chart:
-    """ε of every accountant against the step, the plan's curve faint ahead of it, P(A) at its end.
+    """ε of every accountant against the step, the plan's curve faint ahead of it.
 
     Args:
         steps: shape (n,), the steps done.

@@ -191,12 +191,6 @@ def tex_down(x: float) -> str:
     return tex(rounded_down(x, 4))
 
 
-def attack_allowed(epsilon: float) -> str:
-    """P(A) = 1/(1 + e^−ε), the most that ε ≥ 0 alone allows, rounded up: "77.9 %", and "100 %" from 99.9999 % on."""
-    doubt = 1 / (1 + math.exp(min(epsilon, 700.0)))
-    return probability(1 - doubt, up=True) if doubt >= 1e-6 else "100 %"
-
-
 def attack_probabilities(epsilons: npt.NDArray[np.float64]) -> list[str]:
     """P(A) = 1/(1 + e^−ε) as text for each ε of a curve, shape (n,); "> 99.9999 %" from there on, "–" for NaN.
 

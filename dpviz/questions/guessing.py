@@ -64,8 +64,7 @@ class Guess:
             return Metric(RIGHT, self.right)
         if not self.by_curve:
             return Metric(RIGHT, f"≤ {self.right}", "from ε and δ alone; chance: 50 %")
-        note = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "from the whole privacy curve; chance: 50 %"
-        return Metric(RIGHT, f"≤ {self.right}", note)
+        return Metric(RIGHT, f"≤ {self.right}", "from the whole privacy curve; chance: 50 %")
 
 
 def guess(epsilon: float, delta: float, best: Accuracy | None) -> Guess:

@@ -44,8 +44,6 @@ def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     assert said.endswith("the claimed <b>ε = 0.1</b> "), "one sentence, before and after"
     mnist = whole(mnist, COST.slow)
     assert COST.headline(mnist).startswith(said)
-    allowed = 100 * dpviz.attack_success(mnist.facts.best, delta=1e-5)
-    assert allowed <= float(COST.metrics(mnist)[1].note.split()[-2]) <= allowed + 0.1
     assert "a factor of at least 4" in COST.headline(mnist) or "at least 3.9" in COST.headline(mnist)
     assert mnist.facts.epsilon == pytest.approx(1.37, abs=0.01)
     assert mnist.facts.tight is not None

@@ -1,7 +1,7 @@
 // The names at lines' ends on other axes than the figure's own, as `charts.ends` places them on those.
 
-const GAP = 17; // pixels from one name to the next
-export const TALL = 33; // of two lines
+export const GAP = 17; // pixels from one name to the next
+const AIR = 4; // pixels from the plot's edges
 const LEAD = 16; // pixels from a line's end to its name
 const RIGHT = 0.99; // of the plot's width: from there on a line ends at its edge
 
@@ -16,8 +16,7 @@ export function ends(lineEnds, { own, held }, inner) {
   const order = [...names].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
   for (const last of [true, false]) {
     const chosen = order.filter((end) => end.last === last);
-    const [gap, air] = chosen.some((end) => end.text.includes("<br>")) ? [TALL, 12] : [GAP, 4];
-    const places = pushedApart(chosen.map((end) => end.wanted), gap, air, inner - air);
+    const places = pushedApart(chosen.map((end) => end.wanted), GAP, AIR, inner - AIR);
     chosen.forEach((end, i) => (end.place = places[i]));
   }
   return names.map((end) => note(end, held, inner));

@@ -2,7 +2,7 @@
 // the plot has the width, and the names that lines carry stand below as chips.
 
 import { axesOf, Scale } from "./axes.js";
-import { ends, TALL } from "./ends.js";
+import { ends, GAP } from "./ends.js";
 
 export const NARROW = 600; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
@@ -10,7 +10,6 @@ const [UPRIGHT, SHARE, CHIP] = [640, 0.45, 47]; // a window's height, the chart'
 const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a window, and of a chart that fills its height
 const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart that are in sight without scrolling, of a caution, and of each more line of it
 const EDGE = 12; // pixels right of the plot
-export const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
 const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots
 
@@ -31,7 +30,7 @@ export function heightHere(plot, layout, fills, cautions = []) {
   const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
   const high = cautions.map((letters) => CAUTION + LINE_HIGH * Math.floor((letters * LETTER) / plot.clientWidth));
   const left = STEP * Math.floor((window.innerHeight - above - BELOW - high.reduce((sum, one) => sum + one, 0)) / STEP);
-  const ofNames = margin.t + margin.b + TALL * (meta?.ends?.length ?? 0); // else they would lie on each other
+  const ofNames = margin.t + margin.b + GAP * (meta?.ends?.length ?? 0); // else they would lie on each other
   return Math.max(Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST), meta?.rows ? height : 0);
 }
 
@@ -73,10 +72,7 @@ function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
-  const says = layout.meta?.ends?.some((end) => end.text.includes(ALONE)) ? " · P(A): what ε alone allows" : "";
-  const annotations = (layout.annotations ?? [])
-    .filter((note) => note.name !== "end" && !onLine(note))
-    .map((note) => (note.name === "title" ? { ...note, text: note.text + says } : note));
+  const annotations = (layout.annotations ?? []).filter((note) => note.name !== "end" && !onLine(note));
   const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
   if (xaxis?.title?.text?.length * LETTER > inner) {
     xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };

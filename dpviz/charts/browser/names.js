@@ -1,7 +1,6 @@
 // Names at the lines' ends: a click hides a curve and brings it back, and under the pointer a name brings its curve forward.
 
 import { made } from "./dom.js";
-import { ALONE } from "./fitting.js";
 import { nodes } from "./over.js";
 
 export class Names {
@@ -70,7 +69,7 @@ export class Chips {
       const chip = made("button", "", made("li", "", this.list), { type: "button" });
       chip.setAttribute("aria-pressed", !this.names.hidden.has(line));
       chip.addEventListener("click", () => this.names.toggle(line));
-      chip.append(...nodes(text.replace(/(<br>| · )P\(A\)/, " ·").replace(ALONE, "")));
+      chip.append(...nodes(text));
       chip.style.borderColor = chip.querySelector("[style*='color']").style.color; // of the name
     }
   }

@@ -317,5 +317,5 @@ def assumptions(f: ComposeFacts) -> str:
   equally likely. How often the best attack is right follows from the whole privacy curve: (1 + δ(0))/2, where δ(0),
   the δ at ε = 0, comes from the numerical (PLD) accountant.
 - **One pair (ε, δ)** is one point of that curve. From (ε, δ) alone follows only (exp(ε) + δ)/(1 + exp(ε)).
-  **P(A)** at the ends of the curves is what follows from ε alone: 1/(1 + exp(−ε)) (Triastcyn & Faltings 2020,
+  **P(A)**, which the pointer tells, is what follows from ε alone: 1/(1 + exp(−ε)) (Triastcyn & Faltings 2020,
   Eq. 1).{"" if BAYESIAN in f.excluded else BAYESIAN_ASSUMPTIONS}"""

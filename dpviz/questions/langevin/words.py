@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from dpviz.accounting.attack.membership import attack_success
 from dpviz.fields import numbers
 from dpviz.questions import Formula, Metric, Note
 from dpviz.questions.langevin.chain import Chain
@@ -13,9 +12,8 @@ from dpviz.questions.tight_band import tight_figure
 
 def metrics(f: ChainFacts) -> Iterator[Metric]:
     classic = f"classic conversion: {numbers.up(f.classic_epsilon)}"
-    chance = numbers.chance_up(float(attack_success(f.best, delta=f.chain.delta))).replace(" %", "\u202f%")
     yield Metric("Rényi DP, composed", f"ε ≤ {numbers.up(f.epsilon)}", classic)
-    yield tight_figure(f.tight, None, f"alone: {chance}")
+    yield tight_figure(f.tight)
     yield largest_for_claim(f)
     yield noise_of_steps(f.chain)
 

@@ -214,7 +214,7 @@ def assumptions(f: Needs) -> str:
   Fig. 4). With a heavy tail, the true cost may then be infinite.
 - **The best attack** on this mechanism, at even odds, is right with probability (1 + δ(0))/2, by its whole privacy
   curve. From (ε, δ) alone follows only (exp(ε) + δ)/(1 + exp(ε)). P(A) =
-  1/(1 + exp(−ε)), at the ends of the curves, is what follows from ε alone (Triastcyn & Faltings 2020, Eq. 1).
+  1/(1 + exp(−ε)), which the pointer tells, is what follows from ε alone (Triastcyn & Faltings 2020, Eq. 1).
 - **The numerical (PLD) accountant** shows what the mechanism itself needs. The difference to another method is
   what that method's proof costs.
 """
