@@ -69,7 +69,7 @@ def end_of(line: Line, plane: Plane) -> End | None:
 
 
 def _text(end: End, arrow: str, writes: Callable[[float], str] | None) -> tuple[str, float]:
-    """What is written, the name in the line's colour and the value in the theme's; the width in pixels, arrow included."""
+    """The name in the line's colour and the value in the theme's; the width in pixels, arrow included."""
     line = end.line
     name = shortened(line.name if line.end is None else line.end, LONGEST)
     value = f"  {writes(end.y)}" if writes else ""

@@ -89,7 +89,7 @@ def test_the_full_chart_is_valid_and_small_and_its_names_never_overlap(log: bool
     heights.sort()
     assert len(heights) == 8
     assert np.diff(heights).min() > 16.9
-    assert 11.9 <= heights[0] < heights[-1] <= inner - 11.9
+    assert 3.9 <= heights[0] < heights[-1] <= inner - 3.9
 
 
 def test_the_value_at_the_end_of_a_bound_is_never_below_it() -> None:
