@@ -80,8 +80,8 @@ FAULTS = (
     Fault(
         "the first example is counted again when it fills up a chunk",
         "dpviz/training/engine/per_example.py",
-        "_filled(x, rows * several), _filled(y, rows * several), weights)\n        if",
-        "_filled(x, rows * several), _filled(y, rows * several), weights)\n        size = rows\n        if",
+        "weights, rows=size * several)",
+        "weights, rows=rows * several)",
         f"{_ALONE}::test_an_example_adds_the_same_digits_whatever_stands_beside_it",
     ),
     Fault(
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         "chunks of a training have the size of the rest of its batch",
         "dpviz/training/private.py",
-        "usual_batch=usual_batch(batch, self._examples)",
+        "usual_batch=usual_batch(batch, self._examples, SAMPLERS[sampler])",
         "usual_batch=None",
         f"{_ALONE}::test_trainings_fill_their_batches_up",
     ),

@@ -64,6 +64,8 @@ class _OwnOptimiser(DpSgd):
 class Step:
     """One step that was taken. What is measured on its batch is not covered by ε: see `PrivateTraining`.
 
+    Whoever asks for what was measured waits for the device; the step itself does not.
+
     Attributes:
         number: Counted from 1.
         examples: How many the batch drew, not covered by ε; may be 0, and the step counts all the same.
@@ -74,13 +76,21 @@ class Step:
 
     number: int
     examples: int
-    loss: float
-    clipped: float
+    _loss: torch.Tensor = field(compare=False)
+    _clipped: torch.Tensor = field(compare=False)
     _training: PrivateTraining = field(compare=False)
 
     def __repr__(self) -> str:
         measured = f"examples={self.examples}, loss={self.loss:.4g}, clipped={self.clipped:.3g}"
         return f"Step(number={self.number}; not covered by ε: {measured})"
+
+    @property
+    def loss(self) -> float:
+        return float(self._loss)
+
+    @property
+    def clipped(self) -> float:
+        return float(self._clipped)
 
     @property
     def claim(self) -> Claim:
@@ -227,7 +237,7 @@ class PrivateTraining(Iterator[Step]):
             warnings.warn(notice, stacklevel=2)
         engine = PerExample(
             network, self._loss, chunk_size=chunk_size, views=image_views,
-            usual_batch=usual_batch(batch, self._examples), output=output,
+            usual_batch=usual_batch(batch, self._examples, SAMPLERS[sampler]), output=output,
         )  # fmt: skip
         outputs = engine.check(*self._first)
         self._classes = outputs.shape[1] if outputs.ndim > 1 else 1
@@ -289,12 +299,11 @@ class PrivateTraining(Iterator[Step]):
         x, y, real = self._rows(chosen)
         self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *facts, real))
         self._taken, self._ended = self._done, False
-        if not chosen.size or info.norms is None:
-            return Step(self._done, 0, math.nan, math.nan, self)
-        if notice := self._gradients.seen(self._taken, info.norms):
+        norms = info.losses[:0] if info.norms is None else info.norms
+        if chosen.size and (notice := self._gradients.seen(self._taken, norms)):
             warnings.warn(notice, stacklevel=4)
-        clipped = (info.norms > self._settings.max_grad_norm).double().mean()
-        return Step(self._done, chosen.size, float(info.losses.mean()), float(clipped), self)
+        clipped = (norms > self._settings.max_grad_norm).double().mean()
+        return Step(self._done, chosen.size, info.losses.mean(), clipped, self)
 
     def _views(self, views: int, random: np.random.Generator, flips: bool) -> Views:
         if not isinstance(self._first[0], torch.Tensor):

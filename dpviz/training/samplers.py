@@ -102,6 +102,7 @@ class TrainingSampler(ABC):
         kind: What its account counts.
         assumption: What a claim rests on, to follow "…;".
         public: Whether everybody may know who is in which batch.
+        sized: Whether no batch is larger than the expected one.
 
     Attributes:
         dealt: The batches that the rest of an epoch is made of, where its examples are dealt to them at its beginning.
@@ -117,6 +118,7 @@ class TrainingSampler(ABC):
     kind: ClassVar[type[Mechanism]]
     assumption: ClassVar[str]
     public: ClassVar[bool] = False
+    sized: ClassVar[bool] = False
 
     def __init__(self, random: np.random.Generator, examples: int) -> None:
         self._random, self._examples = random, examples
@@ -187,6 +189,7 @@ class Shuffles(_Epochs):
     """Every epoch all examples in random order, cut into batches of one size."""
 
     key, kind = "shuffled", Shuffled
+    sized = True
     label = "shuffled"
     words = (
         "Shuffled: every epoch goes through all of them in a new random order. ε is what is proven, which is far more "
@@ -210,6 +213,7 @@ class FixedBatches(TrainingSampler):
     """Every batch is a uniform set of exactly so many examples, independently of the others."""
 
     key, kind = "fixed", FixedSize
+    sized = True
     label = "fixed size"
     words = "Fixed size: each step takes a random set of exactly this size, without replacement."
     assumption = "batches of a fixed size, drawn without replacement"
@@ -226,7 +230,7 @@ class InOrder(_Epochs):
     """The same batches in the same order in every epoch: example i is in batch i modulo their number."""
 
     key, kind = "order", CorrelatedEpoch
-    public = True
+    public = sized = True
     label = "fixed order"
     words = (
         "Fixed order: the same batches in every epoch, known to everybody. Sampling does not lower ε, but noise may be "

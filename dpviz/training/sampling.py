@@ -140,9 +140,10 @@ def padded_size(batch_size: int, examples: int, size: int) -> int:
     return min(64 * math.ceil(max(usual, size) / 64), max(examples, size))
 
 
-def usual_batch(batch_size: int, examples: int) -> int:
-    """What 98 of 100 Poisson batches do not exceed: two standard deviations above the expected size."""
-    return min(math.ceil(batch_size + 2.0 * math.sqrt(batch_size * (1.0 - batch_size / examples))), examples)
+def usual_batch(batch_size: int, examples: int, sampler: type[TrainingSampler]) -> int:
+    """What 98 of 100 batches do not exceed: of a random size, two standard deviations above the expected one."""
+    deviation = 0.0 if sampler.sized else math.sqrt(batch_size * (1.0 - batch_size / examples))
+    return min(math.ceil(batch_size + 2.0 * deviation), examples)
 
 
 def loss_per_example(outputs: Tensor, labels: Tensor) -> Tensor:

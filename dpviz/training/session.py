@@ -96,7 +96,7 @@ class Session:
         fixed = settings.private and self.device.type == "cpu"
         self.engine = PerExample(
             self.network, loss_per_example, views=views,
-            usual_batch=usual_batch(settings.batch_size, self.examples) if fixed else None,
+            usual_batch=usual_batch(settings.batch_size, self.examples, SAMPLERS[settings.sampler]) if fixed else None,
         )  # fmt: skip
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
         if settings.private:

@@ -5,11 +5,14 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from dpviz.training.data.catalogue import load
+from dpviz.training.engine.binding import Binding
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.snapshot import LARGE
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, prepared
@@ -76,6 +79,24 @@ def test_a_meta_tensor_cannot_be_read():
     for read in (torch.Tensor.item, torch.Tensor.tolist, bool, torch.nonzero, torch.Tensor.cpu):
         with pytest.raises((RuntimeError, NotImplementedError)):
             read(torch.ones(1, device="meta"))
+
+
+def test_a_check_of_many_tensors_waits_for_the_device_twice(monkeypatch):
+    """Once for the comparison and once for the numbers that are kept of a step, of 42 parameters with Adam's state."""
+    reads = []
+
+    def read(kind, answer):
+        return lambda tensor: (reads.append(kind) if tensor.device.type == "meta" else None, answer(tensor))[1]
+
+    monkeypatch.setattr(torch.Tensor, "__bool__", read("bool", lambda tensor: False))
+    monkeypatch.setattr(torch.Tensor, "cpu", read("cpu", lambda tensor: torch.zeros(tensor.shape, dtype=tensor.dtype)))
+    network = nn.Sequential(*(nn.Linear(9, 9) for _ in range(20)), nn.Linear(9, LARGE)).to("meta")
+    binding = Binding(network, torch.optim.Adam(network.parameters()))
+    for after in range(3):
+        binding.begin(after)
+        reads.clear()
+        binding.step(torch.empty(sum(parameter.numel() for parameter in network.parameters()), device="meta"))
+        assert sorted(reads) == ["bool", "cpu"]
 
 
 @pytest.mark.gpu

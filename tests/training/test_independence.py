@@ -20,6 +20,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.networks.residual import Residual
+from dpviz.training.samplers import Poisson
 from dpviz.training.sampling import loss_per_example, usual_batch
 from tests.training.small import Applied
 from tests.training.test_per_example import FOLLOWED, LABELS, SEQUENCE, between, examples, with_
@@ -168,6 +169,7 @@ NEIGHBOURS = {
     **{f"chaotic, {width} wide": (functools.partial(chaotic, width), (6,)) for width in (5, 20, 33)},
     "lstm": (FOLLOWED["lstm"], SEQUENCE),
     "transformer": (FOLLOWED["transformer"], SEQUENCE),
+    "attention": (FOLLOWED["attention, time first"], SEQUENCE),
     "convolution": (
         lambda: nn.Sequential(nn.Conv2d(1, 5, 3), nn.GroupNorm(1, 5), nn.SiLU(), nn.Flatten(), nn.Linear(45, 3)),
         (1, 5, 5),
@@ -183,7 +185,7 @@ def test_an_example_adds_the_same_digits_whatever_stands_beside_it(name):
     """In another place of a batch, in a smaller batch, alone: to the last bit, also where rounding would explode."""
     make, shape = NEIGHBOURS[name]
     torch.manual_seed(5)
-    engine = PerExample(make(), usual_batch=usual_batch(24, 60_000))
+    engine = PerExample(make(), usual_batch=usual_batch(24, 60_000, Poisson))
     x, y = torch.randn(40, *shape), torch.arange(40) % 3  # two chunks
 
     def gradients(rows):
@@ -191,7 +193,14 @@ def test_an_example_adds_the_same_digits_whatever_stands_beside_it(name):
         return {int(row): record.weighted_sum(each[at]) for at, row in enumerate(rows)}
 
     whole = gradients(torch.arange(40))
-    for rows in (torch.randperm(40), torch.arange(39), torch.arange(33), torch.tensor([7, 3]), torch.tensor([3])):
+    for rows in (
+        torch.randperm(40),
+        torch.arange(39),
+        torch.arange(33),
+        torch.arange(17),
+        torch.tensor([7, 3]),
+        torch.tensor([3]),
+    ):
         for row, gradient in gradients(rows).items():
             assert torch.equal(gradient, whole[row])
     bound = 1e-4
@@ -202,18 +211,30 @@ def test_an_example_adds_the_same_digits_whatever_stands_beside_it(name):
         assert 0.9 * bound < float((total - other).norm()) <= bound
 
 
-@pytest.mark.parametrize(("chunk_size", "rows"), [(None, 64), (63, 32), (1, 32), (64, 64)])
-def test_trainings_fill_their_batches_up(chunk_size, rows, monkeypatch):
+@pytest.mark.parametrize(
+    ("sampler", "chunk_size", "rows"),
+    [("poisson", None, 64), ("poisson", 63, 32), ("poisson", 1, 32), ("poisson", 64, 64), ("allocation", None, 64),
+     ("shuffled", None, 32), ("fixed", None, 32), ("order", None, 32)],
+)  # fmt: skip
+def test_trainings_fill_their_batches_up(sampler, chunk_size, rows, monkeypatch):
+    """To one size, which leaves room above the expected batch only where some batches need it."""
     sizes, original = set(), PerExample._pass
-    monkeypatch.setattr(PerExample, "_pass", lambda self, x, y, w=None: (sizes.add(len(x)), original(self, x, y, w))[1])
+
+    def seen(self, x, *rest, **named):
+        sizes.add(len(x))
+        return original(self, x, *rest, **named)
+
+    monkeypatch.setattr(PerExample, "_pass", seen)
     network = chaotic(20)
-    x, y = torch.randn(400, 6), torch.arange(400) % 3
+    x, y = torch.randn(416, 6), torch.arange(416) % 3
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
     training = PrivateTraining(
-        network, (x, y), optimiser, batch_size=50, steps=12, noise_multiplier=1.0, chunk_size=chunk_size
-    )
+        network, (x, y), optimiser, batch_size=32, steps=12, noise_multiplier=1.0, chunk_size=chunk_size,
+        sampler=sampler,
+    )  # fmt: skip
     sizes.clear()
-    assert len({step.examples for step in training}) > 1
+    examples = {step.examples for step in training}
+    assert (len(examples) > 1) == (sampler in ("poisson", "allocation"))
     assert sizes - {2} == {rows}  # two to see how parameters are used
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.func import functional_call
 
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.passes import is_rowwise
@@ -218,6 +219,7 @@ MIXING_LOSSES = {
     "loss over the mean": lambda outputs, labels: cross_entropy(outputs - outputs.mean(0), labels),
 }
 SEQUENCE = (5, 4)
+LATER, HIDDEN = torch.ones(5, 5, dtype=torch.bool).triu(1), {"need_weights": False}
 FOLLOWED = {
     "own softmax": reads(lambda: nn.Linear(4, 4), lambda m, x: m(x).mean(1).softmax(1), 4),
     "lstm": reads(lambda: nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6),
@@ -232,6 +234,32 @@ FOLLOWED = {
     "attention": reads(lambda: nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x)[0].mean(1), 4),
     "attention, time first": reads(
         lambda: nn.MultiheadAttention(4, 2), lambda m, x: m(*[turned(x)] * 3, need_weights=False)[0][0], 4
+    ),
+    "attention of few weights": lambda: frozen(FOLLOWED["attention, time first"](), "inner.in_proj_weight"),
+    "attention without bias": reads(
+        lambda: nn.MultiheadAttention(4, 2, bias=False, batch_first=True),
+        lambda m, x: m(x, x, x, need_weights=False)[0].mean(1),
+        4,
+    ),
+    "attention to others": reads(
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        lambda m, x: m(x, 2.0 * x, x, need_weights=False)[0].mean(1),
+        4,
+    ),
+    "attention to what came before": reads(
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        lambda m, x: m(x, x, x, need_weights=False, attn_mask=LATER)[0].mean(1),
+        4,
+    ),
+    "attention with weights of its own": reads(
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        lambda m, x: functional_call(m, {"in_proj_weight": 2.0 * m.in_proj_weight}, (x, x, x), HIDDEN)[0].mean(1),
+        4,
+    ),
+    "attention twice": reads(
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        lambda m, x: m(*[m(x, x, x, need_weights=False)[0]] * 3, need_weights=False)[0].mean(1),
+        4,
     ),
     "transformer": reads(transformer(dropout=0.0), lambda m, x: m(x).mean(1), 4),
     "transformer at rest": lambda: reads(transformer(), lambda m, x: m(x).mean(1), 4)().eval(),
@@ -309,6 +337,18 @@ def test_networks_against_autograd(name):
     tokens = torch.randint(0, 9, (EXAMPLES, 5), generator=torch.Generator().manual_seed(1))
     x = tokens if name == "words" else examples(*(SEQUENCE if name in FOLLOWED else (6,)))
     compare(network, x, LABELS, MIXING_LOSSES.get(name, cross_entropy), 2e-5, least=1e-7)
+
+
+def test_attention_of_a_sequence_to_itself_goes_by_its_layers():
+    """Its weights are not written out for each example, which takes longer."""
+    x = examples(*SEQUENCE)
+    for name in ("attention, time first", "attention without bias", "attention twice", "transformer"):
+        engine = PerExample(FOLLOWED[name]())
+        engine.clipped(x, LABELS, max_grad_norm=BOUND)
+        assert not any("Attention" in layer for layer in engine.fallback_layers)
+    engine = PerExample(FOLLOWED["attention to others"]())
+    engine.clipped(x, LABELS, max_grad_norm=BOUND)
+    assert "inner (MultiheadAttention)" in engine.fallback_layers
 
 
 def test_chains_alone_see_whole_batches():

@@ -12,7 +12,6 @@ while the optimiser moves, and what the program does with the data elsewhere.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import optimizer
 
-from dpviz.training.engine.snapshot import Snapshot, named_leaves
+from dpviz.training.engine.snapshot import Snapshot, digest, named_leaves
 from dpviz.training.engine.vectors import shaped
 from dpviz.training.words import refusal
 
@@ -77,7 +76,7 @@ class Binding:
         self._refuse_others()
         if self._fixed is None or self._left is None:
             self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
-            self._released.add(self._parameters_now())
+            self._released.add(self._parameters_now(self._parameters))
         self._refuse_settings()
         self._settings, self._after = Snapshot(self._settings_now()), after
 
@@ -120,7 +119,7 @@ class Binding:
             if self._left is not None:
                 self._left = self._left.renewed(self._moved_now(self._parameters))
             self._clear_gradients()
-            self._released.add(self._parameters_now())
+            self._released.add(self._parameters_now(self._parameters))
         self._settings = None  # from here on a scheduler may change them
 
     def check(self, after: int) -> None:
@@ -130,7 +129,7 @@ class Binding:
             ValueError: naming what was changed and the way out.
         """
         self._refuse_others()
-        if (changed := next(self._changes(), None)) is not None:
+        if (changed := next(self._changes(self._parameters), None)) is not None:
             raise refusal("changed", changed=_in_words(*changed), step=after)
 
     def state_dict(self) -> dict[str, Any]:
@@ -142,7 +141,7 @@ class Binding:
         self._network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
         self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
-        self._released.add(self._parameters_now())
+        self._released.add(self._parameters_now(self._parameters))
         self._settings, self._after = None, after
 
     def _refuse_settings(self) -> None:
@@ -156,27 +155,21 @@ class Binding:
         Empty too where they are as an earlier step of this training left them, or as it found them: these were
         released then, and to go back to them releases nothing of the data.
         """
-        others = [name for name in self._changes() if name[0] in ("parameter", "buffer")]
+        parameters = dict(self._network.named_parameters())  # those that lie there now, whoever put them there
+        others = [name for name in self._changes(parameters) if name[0] in ("parameter", "buffer")]
         trained = {("parameter", name) for name in self._trained}
-        if others and trained.issuperset(others) and self._parameters_now() in self._released:
+        if others and trained.issuperset(others) and self._parameters_now(parameters) in self._released:
             return ""
         return _in_words(*others[0]) if others else ""
 
-    def _parameters_now(self) -> bytes:
-        """One number of 128 bits for the trained parameters as they are; equal for equal ones alone."""
-        digest = hashlib.sha256()  # processors have instructions for it
-        for name, parameter in self._network.named_parameters():  # those that lie there now, whoever put them there
-            if name not in self._trained:
-                continue
-            digest.update(repr((name, parameter.shape, parameter.dtype)).encode())
-            digest.update(parameter.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-        return digest.digest()[:16]
+    def _parameters_now(self, parameters: Mapping[str, Tensor]) -> bytes:
+        """Digest of the trained ones of these parameters."""
+        return digest({name: p for name, p in parameters.items() if name in self._trained})
 
-    def _changes(self) -> Iterator[_Name]:
+    def _changes(self, parameters: Mapping[str, Tensor]) -> Iterator[_Name]:
+        """What is not as the last step left it, of the network with these parameters, and of the optimiser."""
         if self._fixed is None or self._left is None:
             return
-        as_it_was = self._identities_now() == self._identities
-        parameters = self._parameters if as_it_was else dict(self._network.named_parameters())
         yield from self._left.changes(self._moved_now(parameters))
         yield from self._fixed.changes(self._fixed_now(parameters))
 

@@ -1,7 +1,7 @@
 """Layers as the engine sees them: outputs, gradients towards inputs, and per-example gradients as products.
 
-Linear layers, embeddings, convolutions of images and group norm have forms of their own; all else is written out
-(`passes`), which for layers with few parameters takes no longer.
+Linear layers, those of attention too, embeddings, convolutions of images and group norm have forms of their own; all
+else is written out (`passes`), which for layers with few parameters takes no longer.
 """
 
 import math
@@ -22,8 +22,7 @@ from dpviz.training.networks.variational import Variational
 
 _to_input: Callable[..., Tensor] = conv2d_input  # PyTorch gives it no types
 Module = TypeVar("Module", bound=nn.Module)
-Kept = tuple[Tensor, ...]  # what a layer's forward pass leaves for its backward pass
-Gradients = tuple[Tensor | None, Products]  # towards the input, if wanted, and of each example
+Kept = tuple[Tensor, ...]  # what a layer's forward pass leaves for its backward pass, each (b, …)
 
 # One number written to memory and read back costs about as much as this many multiplications in a matrix product.
 _MEMORY_COST = 10
@@ -97,11 +96,15 @@ class Layer(ABC, Generic[Module]):
 
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
-        """The module's output for `x`, and tensors that `backward` wants back. Runs without recording gradients."""
+        """The module's output for `x`, and tensors that the others want back. Runs without recording gradients."""
 
     @abstractmethod
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        """From the gradient towards the output: the one towards `x`, if wanted, and the per-example ones."""
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> Tensor | None:
+        """The gradient towards `x` from the one towards the output; None where `x` has none, as indices."""
+
+    @abstractmethod
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
+        """The per-example gradients from the gradient towards the output."""
 
 
 def _gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
@@ -126,19 +129,15 @@ class _Linear(Layer[nn.Linear]):
         bias = None if own is None else F.pad(own, (0, missing))
         return F.linear(x, F.pad(weight, (0, 0, 0, missing)), bias)[..., :outputs].contiguous(), ()
 
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        inputs = x.reshape(x.shape[0], -1, x.shape[-1])  # (b, t, k)
-        outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])  # (b, t, o)
-        return self._to_input(gradient) if wants_input else None, self._products(inputs, outputs)
-
-    def _to_input(self, gradient: Tensor) -> Tensor:
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> Tensor:
         weight, inputs = self.module.weight, self.module.in_features
         if inputs >= NARROW or weight.device.type != "cpu":
             return gradient @ weight
         return (gradient @ F.pad(weight, (0, NARROW - inputs)))[..., :inputs]
 
-    def _products(self, inputs: Tensor, outputs: Tensor) -> Products:
-        """In the cheaper form."""
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
+        inputs = x.reshape(x.shape[0], -1, x.shape[-1])  # (b, t, k)
+        outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])  # (b, t, o)
         bias = self.trains("bias")
         if not self.trains("weight"):
             return Dense(outputs.sum(1))
@@ -150,18 +149,58 @@ class _Linear(Layer[nn.Linear]):
         return Dense(weight, outputs.sum(1)) if bias else Dense(weight)
 
 
+class Projection(_Linear):
+    """The one matrix of `nn.MultiheadAttention` that makes queries, keys and values, as a linear layer of its own.
+
+    Attributes:
+        attention: Whose it is.
+    """
+
+    def __init__(self, name: str, attention: nn.MultiheadAttention) -> None:
+        layer = nn.Linear(attention.embed_dim, 3 * attention.embed_dim, device="meta")
+        layer.register_parameter("weight", attention.in_proj_weight)
+        layer.register_parameter("bias", attention.in_proj_bias)
+        super().__init__(name, layer)
+        self.attention = attention
+
+    def attend(self) -> Callable[..., Any]:
+        """The attention's `forward`: by its two layers for a sequence to itself without masks, else as it is."""
+        attention, project, original = self.attention, self.module, self.attention.forward
+
+        def forward(query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any) -> Any:
+            masks = [named.get(name) for name in ("key_padding_mask", "attn_mask", "is_causal")]
+            masked = any(mask is not None and mask is not False for mask in masks)
+            alone = query is key is value and not others and named.get("need_weights") is False
+            own = attention.in_proj_weight is project.weight and attention.in_proj_bias is project.bias
+            if masked or not alone or not own:
+                return original(query, key, value, *others, **named)
+            turned = query.ndim == 3 and not attention.batch_first
+            x = query.transpose(0, 1) if turned else query
+            # (b, t, 3, heads, e) to three of (b, heads, t, e).
+            q, k, v = project(x).unflatten(-1, (3, attention.num_heads, -1)).transpose(-4, -2).unbind(-3)
+            dropout = attention.dropout if attention.training else 0.0
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout).transpose(-3, -2).flatten(-2)
+            y = attention.out_proj(y)
+            return y.transpose(0, 1) if turned else y, None
+
+        return forward
+
+
 class _Embedding(Layer[nn.Embedding]):
     """`nn.Embedding` on indices of shape (b, …)."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Kept]:
         return F.embedding(x, self.module.weight), ()
 
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> None:
+        return None
+
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
         indices = x.reshape(x.shape[0], -1)
         outputs = gradient.reshape(x.shape[0], -1, self.module.embedding_dim)
         if self.module.padding_idx is not None:
             outputs = outputs.masked_fill((indices == self.module.padding_idx)[:, :, None], 0.0)
-        return None, Rows.of(indices, outputs, size=self.module.num_embeddings)
+        return Rows.of(indices, outputs, size=self.module.num_embeddings)
 
 
 class _Convolution(Layer[nn.Conv2d]):
@@ -175,20 +214,20 @@ class _Convolution(Layer[nn.Conv2d]):
         x, weight = self._laid_out(x), self._laid_out(conv.weight)
         return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation), ()
 
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        conv, to_input = self.module, None
-        if wants_input:
-            weight = self._laid_out(conv.weight)
-            to_input = _to_input(x.shape, weight, gradient, conv.stride, conv.padding, conv.dilation)
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> Tensor:
+        conv = self.module
+        return _to_input(x.shape, self._laid_out(conv.weight), gradient, conv.stride, conv.padding, conv.dilation)
+
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
         outputs, bias = gradient.flatten(2), self.trains("bias")  # (b, o, t)
         if not self.trains("weight"):
-            return to_input, Dense(outputs.sum(2))
+            return Dense(outputs.sum(2))
         windows = self._patches(x)
-        if _gram_is_cheaper(windows.shape[1], windows.shape[2], conv.out_channels):
-            return to_input, Factored(windows, outputs.transpose(1, 2), bias=bias)
+        if _gram_is_cheaper(windows.shape[1], windows.shape[2], self.module.out_channels):
+            return Factored(windows, outputs.transpose(1, 2), bias=bias)
         gradients = self.buffers.take((*outputs.shape[:2], windows.shape[2]), windows)
         weight = torch.bmm(outputs, windows, out=gradients).flatten(1)
-        return to_input, Dense(weight, outputs.sum(2)) if bias else Dense(weight)
+        return Dense(weight, outputs.sum(2)) if bias else Dense(weight)
 
     def _laid_out(self, x: Tensor) -> Tensor:
         """With channels last where that is faster: pooling then by ten times, convolutions up to 1.3 times."""
@@ -244,21 +283,23 @@ class _GroupNorm(Layer[nn.GroupNorm]):
         y, *moments = torch.native_group_norm(x.contiguous(), norm.weight, norm.bias, *self._sizes(x), norm.eps)
         return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, groups)
 
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
-        to_input, gradient, dense = None, gradient.contiguous(), x.contiguous()
-        if wants_input:
-            to_input, _, _ = torch.ops.aten.native_group_norm_backward(
-                gradient, dense, *kept, self.module.weight, *self._sizes(x), [True, False, False]
-            )
-        out = gradient.flatten(2) if x.ndim > 2 else gradient[:, :, None]  # (b, channels, positions)
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> Tensor:
+        towards: Tensor = torch.ops.aten.native_group_norm_backward(
+            gradient.contiguous(), x.contiguous(), *kept, self.module.weight, *self._sizes(x), [True, False, False]
+        )[0]
+        return towards
+
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
+        # Both (b, channels, positions).
+        into, out = (part.contiguous().flatten(2) if x.ndim > 2 else part[:, :, None] for part in (x, gradient))
         gradients = []
         if self.trains("weight"):
             within = x.shape[1] // self.module.num_groups
             centre, scale = (moment.repeat_interleave(within, dim=1)[:, :, None] for moment in kept)
-            gradients.append(((dense.view(out.shape) - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
+            gradients.append(((into - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
         if self.trains("bias"):
             gradients.append(out.sum(2))
-        return to_input, Dense(*gradients)
+        return Dense(*gradients)
 
 
 class VariationalLayer(Layer[Variational]):
@@ -273,14 +314,17 @@ class VariationalLayer(Layer[Variational]):
     def _output(self, mean: Tensor, log_std: Tensor, one: Tensor) -> Tensor:
         return self.module.output(mean, log_std, one.unsqueeze(0)).squeeze(0)
 
-    def backward(self, x: Tensor, kept: Kept, gradient: Tensor, *, wants_input: bool) -> Gradients:
+    def to_input(self, x: Tensor, kept: Kept, gradient: Tensor) -> None:
+        return None
+
+    def products(self, x: Tensor, kept: Kept, gradient: Tensor) -> Products:
         mean, log_std = self.module.mean.detach(), self.module.log_std.detach()
 
         def of_one(example: Tensor, towards: Tensor) -> Any:
             pull: Any = vjp(lambda m, rho: self._output(m, rho, example), mean, log_std)[1]
             return pull(towards)
 
-        return None, Dense(*vmap(of_one)(x.contiguous(), gradient.contiguous()))
+        return Dense(*vmap(of_one)(x.contiguous(), gradient.contiguous()))
 
 
 _FORMS: dict[type[nn.Module], type[Layer[Any]]] = {
@@ -296,6 +340,9 @@ def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
     # Group norm takes 4 to 14 times as long with channels last.
     normed = any(isinstance(module, nn.GroupNorm) for module in network.modules())
     for name, module in network.named_modules():
+        if type(module) is nn.MultiheadAttention and _in_one_matrix(module):
+            yield Projection(f"{name}.in_proj".lstrip("."), module)
+            yield _Linear(f"{name}.out_proj".lstrip("."), module.out_proj)
         form = None if module in inside or "forward" in vars(module) else _form(module)
         if form is None or not any(True for _ in module.parameters()):
             continue
@@ -305,6 +352,13 @@ def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
             layer = form(name, module)
             layer.channels_last = not normed and all(p.device.type == "cpu" for p in layer.parameters)
             yield layer
+
+
+def _in_one_matrix(attention: nn.MultiheadAttention) -> bool:
+    """Whether one matrix, that nothing else computes, makes queries, keys and values of the same tokens."""
+    more = attention.bias_k is not None or attention.add_zero_attn or "forward" in vars(attention)
+    held = attention._parameters.get("in_proj_weight") is not None and "weight" in attention.out_proj._parameters
+    return held and not more
 
 
 def _form(module: nn.Module) -> type[Layer[Any]] | None:

@@ -33,7 +33,7 @@ from torch.overrides import TorchFunctionMode
 
 from dpviz.training.engine.accepted import refuse_half
 from dpviz.training.engine.inputs import Inputs, arguments, each
-from dpviz.training.engine.layers import Layer
+from dpviz.training.engine.layers import Layer, Projection
 from dpviz.training.engine.products import Dense, Products
 from dpviz.training.networks.residual import Residual
 from dpviz.training.words import Refusal, refusal, way_out
@@ -126,6 +126,7 @@ class Pass:
         written: Name and parameter of those whose gradients are written out.
         x, y: Examples and targets, (b, …); b ≥ 2, for PyTorch loses the memory layout of a single one under vmap.
         weights: What the losses count, (b,); None for 1 each.
+        rows: How many of the examples are more than filling: the first ones, whose products are wanted.
         output: What the loss reads of what the network returns.
         together: Call network and loss on the whole batch: `is_rowwise` networks alone, and losses that see one row.
             A step of a small network takes half the time then.
@@ -150,12 +151,13 @@ class Pass:
         y: Tensor,
         weights: Tensor | None,
         *,
+        rows: int,
         output: Output,
         together: bool,
     ) -> None:
         # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
         self._anchor = token = torch.zeros(len(y), device=y.device, requires_grad=True)
-        self._together = together
+        self._together, self.rows = together, rows
         self.tape: dict[Layer[Any], Products] = {}
         x = each(Tensor.detach, x)
         own = {name: p.detach().expand(len(y), *p.shape).requires_grad_() for name, p in written.items()}
@@ -170,7 +172,9 @@ class Pass:
             return losses.squeeze(0), outputs.squeeze(0) if outputs.shape[:1] == (1,) else outputs
 
         with torch.enable_grad():
-            with _forwards({layer.module: self._tapped(layer) for layer in layers}):
+            tapped = {layer.module: self._tapped(layer) for layer in layers}
+            attending = {layer.attention: layer.attend() for layer in layers if isinstance(layer, Projection)}
+            with _forwards(tapped | attending):
                 if together:
                     outputs = output(network(x))
                     losses = _losses(loss, outputs, y)
@@ -195,7 +199,7 @@ class Pass:
             (layer, self.tape[layer]) for layer in layers if layer in self.tape
         ]
         if any(gradient is not None for _, gradient in pairs):
-            whole = ((torch.zeros_like(p) if g is None else g).reshape(len(p), -1) for p, g in pairs)
+            whole = ((torch.zeros_like(p) if g is None else g)[:rows].reshape(rows, -1) for p, g in pairs)
             self.products.append((None, Dense(*whole)))
 
     def _tapped(self, layer: Layer[Any]) -> Callable[..., Tensor]:
@@ -229,7 +233,7 @@ class _Tap(torch.autograd.Function):
             x = x.flatten(0, 1)
         y, kept = layer.forward(x)
         ctx.save_for_backward(x, *kept)
-        ctx.layer, ctx.tape, ctx.shape = layer, run.tape, shape if stacked else None
+        ctx.layer, ctx.run, ctx.shape = layer, run, shape if stacked else None
         if stacked or y._is_view():  # not a view: what comes next may write into it
             y = torch.ops.aten._unsafe_view(y, (*shape, *y.shape[1:]) if stacked else y.shape)
         return y
@@ -238,11 +242,13 @@ class _Tap(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         x, *kept = ctx.saved_tensors
-        layer, tape = ctx.layer, ctx.tape
+        layer, tape, rows = ctx.layer, ctx.run.tape, ctx.run.rows
         if ctx.shape:
-            gradient = gradient.flatten(0, 1)
+            gradient, rows = gradient.flatten(0, 1), rows * ctx.shape[1]
         # Detached, or the products would keep the whole graph alive.
-        to_input, products = layer.backward(x.detach(), tuple(kept), gradient, wants_input=ctx.needs_input_grad[0])
+        x = x.detach()
+        to_input = layer.to_input(x, tuple(kept), gradient) if ctx.needs_input_grad[0] else None
+        products = layer.products(x[:rows], tuple(part[:rows] for part in kept), gradient[:rows])
         if ctx.shape:
             to_input = None if to_input is None else to_input.reshape(*ctx.shape, *to_input.shape[1:])
             products = products if ctx.shape[1] == 1 else products.grouped(ctx.shape[1])

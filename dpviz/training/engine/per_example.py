@@ -374,7 +374,7 @@ class PerExample:
     def _see(self, x: Inputs, y: Tensor) -> None:
         """Parameters used beyond their layer are written out; which these are depends on no example's numbers."""
         with _random_numbers_kept(y.device):
-            run = self._pass(_filled(x, _LEAST), _filled(y, _LEAST))
+            run = self._pass(_filled(x, _LEAST), _filled(y, _LEAST), rows=1)
         self._seen = True
         if run.outside:
             self._write_out({id(p) for p in run.outside})
@@ -391,20 +391,19 @@ class PerExample:
             several = self.views.count
             x, y = self.views(x), y.repeat_interleave(several, dim=0)
             weights = self.parameters[0].new_full((rows * several,), 1.0 / several)
-        run = self._pass(_filled(x, rows * several), _filled(y, rows * several), weights)
+        run = self._pass(_filled(x, rows * several), _filled(y, rows * several), weights, rows=size * several)
         if run.outside:
             raise refusal("used anew", names=", ".join(repr(self._names[id(p)]) for p in run.outside))
         parts = []
         for layer, products in run.products:
             grouped = products if several == 1 else products.grouped(several)
             own = layer.parameters if layer else self._written.values()
-            whole = grouped if rows == size else grouped.part(slice(0, size))
-            parts.append(_Part(layer, tuple(self._position[id(p)] for p in own), whole))
+            parts.append(_Part(layer, tuple(self._position[id(p)] for p in own), grouped))
         losses = run.losses.view(-1, several)[:size]
         losses = losses.mean(1) if real is None else (losses * real).sum(1) / real.sum(1).clamp(min=1)
         return _Chunk(parts, losses, run.outputs[: size * several])
 
-    def _pass(self, x: Inputs, y: Tensor, weights: Tensor | None = None) -> Pass:
+    def _pass(self, x: Inputs, y: Tensor, weights: Tensor | None = None, *, rows: int) -> Pass:
         alone = isinstance(x, Tensor) and self.loss in _ROWWISE_LOSSES and not self._written
         together = alone and is_rowwise(self.network, x.ndim)
         with full_precision(y.device):
@@ -416,6 +415,7 @@ class PerExample:
                 x,
                 y,
                 weights,
+                rows=rows,
                 output=self.output,
                 together=together,
             )

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import hashlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ Name = TypeVar("Name", bound=Hashable)
 LARGE = 1 << 14
 
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_PLAIN = (Tensor, int, float, str, type(None))
 # Tensors by name, joined where they are small; by type and device, and by name where they are large.
 _Groups = dict[tuple[Any, ...], dict[Any, Tensor]]
 
@@ -62,7 +64,7 @@ class Snapshot(Generic[Name]):
         """All such names. The same numbers on another device are the same."""
         kinds, groups = _grouped(values)
         same_kinds = kinds == self._kinds and groups.keys() == self._kept.keys()
-        if same_kinds and all(_equal(self._kept[key], _joined(tensors)) for key, tensors in groups.items()):
+        if same_kinds and _equal((self._kept[key], _joined(tensors)) for key, tensors in groups.items()):
             return
         before = {
             name: part
@@ -72,7 +74,7 @@ class Snapshot(Generic[Name]):
         after = {name: _joined({name: tensor}) for tensors in groups.values() for name, tensor in tensors.items()}
         for name in {**self._kinds, **kinds}:
             same = name in self._kinds and name in kinds and self._kinds[name] == kinds[name]
-            if not same or (name in before and not _equal(before[name].cpu(), after[name].cpu())):
+            if not same or (name in before and not _equal([(before[name].cpu(), after[name].cpu())])):
                 yield name
 
 
@@ -108,17 +110,40 @@ def _joined(tensors: Mapping[Any, Tensor]) -> Tensor:
         return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-def _equal(one: Tensor, other: Tensor) -> bool:
-    """Whether all bits are equal, of numbers (n,) of one type on one device."""
-    left, right = (_bits(numbers) for numbers in (one, other))
-    if left.device.type == "cpu":
-        return np.array_equal(left.numpy(), right.numpy())  # twice as fast as PyTorch's
-    return torch.equal(left, right)
+def _equal(pairs: Iterable[tuple[Tensor, Tensor]]) -> bool:
+    """Whether all bits of these pairs are equal, each of numbers (n,) of one type on one device.
+
+    An accelerator is waited for once, whatever the number of pairs.
+    """
+    differ: list[Tensor] = []
+    for one, other in pairs:
+        left, right = _bits(one), _bits(other)
+        if left.device.type != "cpu":
+            differ.append((left != right).any())
+        elif not np.array_equal(left.numpy(), right.numpy()):  # twice as fast as PyTorch's
+            return False
+    return not differ or not bool(torch.stack([part.to(differ[0].device) for part in differ]).any())
 
 
 def _bits(numbers: Tensor) -> Tensor:
     whole = torch.view_as_real(numbers.detach().resolve_conj()) if numbers.is_complex() else numbers.detach()
     return whole.view(_WHOLE[whole.element_size()])
+
+
+def digest(tensors: Mapping[str, Tensor]) -> bytes:
+    """One number of 128 bits for names, shapes, types and numbers; equal for equal ones alone."""
+    described = [(name, tensor.shape, tensor.dtype) for name, tensor in tensors.items()]
+    result = hashlib.sha256(repr(described).encode())  # processors have instructions for it
+    for numbers in _on_cpu([tensor.detach() for tensor in tensors.values()]):
+        result.update(numbers.contiguous().flatten().view(torch.uint8).numpy().data)
+    return result.digest()[:16]
+
+
+def _on_cpu(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Their numbers in the CPU's memory; another device is waited for once where all are of one type on it."""
+    if len({(tensor.dtype, tensor.device) for tensor in tensors}) > 1 or tensors[0].device.type == "cpu":
+        return [tensor.cpu() for tensor in tensors]
+    return [torch.cat([tensor.flatten() for tensor in tensors]).cpu()]
 
 
 class _Itself:
@@ -133,7 +158,9 @@ class _Itself:
 
 def named_leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Tensors and plain values in containers, however deep, with the way to them; arrays as tensors."""
-    if isinstance(value, Mapping):
+    if isinstance(value, _PLAIN):  # most of them, and the quickest to ask
+        yield path, value
+    elif isinstance(value, Mapping):
         for name, part in value.items():
             yield from named_leaves(part, (*path, name))
     elif isinstance(value, (list, tuple)):
