@@ -131,8 +131,8 @@ FAULTS = (
     Fault(
         "an epoch that is dealt anew is not charged again",
         "dpviz/training/checkpoint.py",
-        "broken = step % each > 0 and not dealt",
-        "broken = False",
+        "max(math.ceil(through / each), sum(n for _, n in known) - sum(n for _, n in before)) - kept",
+        "0",
         f"{_CHECKPOINT}::test_no_epoch_is_charged_less_often_than_its_batches_were_drawn",
     ),
     Fault(
@@ -593,8 +593,8 @@ FAULTS = (
     Fault(
         "an attempt that was given up for another is charged what was read of it",
         "dpviz/runs/claims.py",
-        "not (unread or has_gap(digest))",
-        "not has_gap(digest)",
+        "complete = number not in unread and not has_gap(digest)",
+        "complete = not has_gap(digest)",
         "tests/runs/test_given_up.py::test_an_attempt_that_was_given_up_for_another_is_charged_whole",
     ),
     Fault(
@@ -920,6 +920,55 @@ FAULTS = (
         '    if settings.adaptive:\n        reason = "it was started',
         '    if False:\n        reason = "it was started',
         "tests/runs/test_claims.py::test_what_no_account_holds_together_claims_nothing",
+    ),
+    Fault(
+        "steps that were lost with a worker are not charged",
+        "dpviz/training/checkpoint.py",
+        "now = with_lost(settings.with_(origins=then.origins), again)",
+        "now = settings.with_(origins=then.origins)",
+        "tests/runs/test_attempts.py::test_a_killed_attempt_costs_the_steps_since_its_checkpoint",
+    ),
+    Fault(
+        "what an earlier attempt lost is forgotten by the one after the next",
+        "dpviz/training/checkpoint.py",
+        "with_lost(settings.with_(origins=then.origins), again)",
+        "with_lost(settings, again)",
+        "tests/runs/test_attempts.py::test_a_chain_of_attempts_is_charged_once",
+    ),
+    Fault(
+        "an attempt that goes on and those before it are charged twice",
+        "dpviz/runs/claims.py",
+        "mechanisms=_beyond(before.mechanisms, (*lost(settings), *keeps)))",
+        "mechanisms=before.mechanisms)",
+        "tests/runs/test_attempts.py::test_a_chain_of_attempts_is_charged_once",
+    ),
+    Fault(
+        "an attempt that goes on is charged for no other",
+        "dpviz/runs/claims.py",
+        "    before = charged_so_far(record, store, record.attempt - 1)\n",
+        "    before = Charged()\n",
+        "tests/runs/test_attempts.py::test_an_attempt_heard_of_later_is_charged_beside_the_others",
+    ),
+    Fault(
+        "an attempt that is not all read costs nothing",
+        "dpviz/runs/claims.py",
+        "if complete else Charged(unread=1))",
+        "if complete else Charged())",
+        "tests/runs/test_attempts.py::test_an_attempt_heard_of_later_is_charged_beside_the_others",
+    ),
+    Fault(
+        "an attempt whose file is not here costs nothing",
+        "dpviz/runs/attempts.py",
+        "every = every.then(Charged(unread=1))",
+        "every = every.then(Charged())",
+        "tests/runs/test_attempts.py::test_attempts_of_which_nothing_is_known_cost_their_plan",
+    ),
+    Fault(
+        "an epoch that is dealt anew is covered by the charge of the one before",
+        "dpviz/training/checkpoint.py",
+        "spent = spent._replace(events=((first, kept),) if kept else (), covered=0)",
+        "spent = spent._replace(events=((first, kept),) if kept else ())",
+        "tests/training/test_checkpoint.py::test_an_epoch_that_is_dealt_anew_is_charged_at_once",
     ),
     Fault(
         "the odometer of an early end forgets earlier runs",

@@ -4,7 +4,7 @@ Every page, table, file and report reads its ε here.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +20,9 @@ from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest
-from dpviz.runs.store.records import CHARGED_KIND, UNREAD, RunRecord, State
+from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, TRAINING, UNREAD, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
-from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
     MOST_DIFFERENT,
@@ -38,21 +37,19 @@ from dpviz.training.accounts.claims import (
     planned_claim,
     was_planned,
 )
-from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.origins import as_planned, lost, spent_before, with_lost
+from dpviz.training.attempts import Charged
 from dpviz.training.defaults import units_of
 from dpviz.training.samplers import read, steps_of, stored
 from dpviz.training.settings import RunSettings
-from dpviz.training.values import Origin
+from dpviz.training.values import LOST, Origin
 
 
 def mechanisms(digest: Digest) -> tuple[Charge, ...]:
     """Everything that the events of an attempt charged, private counts included and what was charged ahead; equal steps
     together."""
     runs = _runs([*digest.spent, *digest.counted])
-    taken = dict(merge_events(runs))
-    ahead = merge_events(_runs(_charged_ahead(digest).get("mechanisms", ())))
-    more = [(mechanism, count - taken.get(mechanism, 0)) for mechanism, count in ahead]
-    return merge_events((*runs, *((mechanism, count) for mechanism, count in more if count > 0)))
+    return merge_events((*runs, *_beyond(_runs(_charged_ahead(digest).get("mechanisms", ())), runs)))
 
 
 def charged_through(digest: Digest) -> int:
@@ -77,6 +74,7 @@ def has_gap(digest: Digest) -> bool:
 UNKNOWN = "its settings belong to another version"
 GAP = "Events of this run are missing, so its whole plan is claimed."
 GIVEN_UP = "It was given up before everything that its worker had written was read, so its whole plan is claimed."
+STARTS_AGAIN = "another attempt of it is starting"
 NO_BEGINNING = "its first event, which states the number of its examples, is missing"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
@@ -112,15 +110,18 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
     if record.over:
         return claim_of_record(record, store)
     if not view.started:
-        return Claim.nothing(RELEASED_NOTHING, settings.delta)
+        return Claim.nothing(STARTS_AGAIN if record.restarts else RELEASED_NOTHING, settings.delta)
     claim = claim_ahead(record, settings, view.started)
     reading, step = last_reading(view, MixtureOdometer.name), record.steps
+    if record.state in ("queued", "restarted") and record.attempt in unread_of(record, store):
+        reading = math.inf
     if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
         charged = tuple(_runs(view.charged["mechanisms"]))
-        reading, step = max(reading, odometer_of(settings, charged)), view.charged["through"]
+        reading, step = max(reading, odometer_of(trained_on(settings, view.started), charged)), view.charged["through"]
     claim = claim.if_it_ended(odometer=reading, step=step)
     settings = trained_on(settings, view.started)
-    return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
+    has_start = bool(view.continued)
+    return _with_earlier(claim, record, settings, _examples(settings, view.started), store, has_start=has_start)
 
 
 def claim_of_record(record: RunRecord, store: Store) -> Claim:
@@ -149,24 +150,28 @@ def unread_of(record: RunRecord, store: Store) -> tuple[int, ...]:
 def _from_events(record: RunRecord, settings: RunSettings, store: Store, unread: bool) -> Claim:
     """From what the latest attempt charged, held against what its settings plan."""
     try:
-        digest = store.digest(record.id)
+        digest = store.digest(record.id, record.attempt)
         started, gap = digest.facts.get("started", {}), unread or has_gap(digest)
+        if not started and not gap and record.restarts:  # it ended before it began: what the ones before it did stands
+            before = replace(record, attempt=record.attempt - 1)
+            return _from_events(before, settings, store, before.attempt in unread_of(record, store))
         if not started:
             missing = gap or record.steps or record.state == "lost"
             return Claim.nothing(NO_BEGINNING if missing else RELEASED_NOTHING, settings.delta)
         charged, step = mechanisms(digest), charged_through(digest)
-        odometer = odometer_of(settings, charged)
         examples, settings = _examples(settings, started), trained_on(settings, started)
+        odometer = odometer_of(settings, charged)
         ahead = claim_ahead(record, settings, started)
         if settings.adaptive and not ahead.shown.holds:  # nothing was promised that it could have kept to
             claim = replace(ahead, conditions=conditions(settings, examples))
             return claim if gap else claim.if_it_ended(odometer=odometer, step=step)
-        ended = str(record.summary.get("reason", ""))
+        ended = str(digest.facts.get("final", {}).get("reason", ""))
         if gap:
             odometer = math.inf
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=step, reason=ended)
         kept = ended != LOSSES_DECIDED and was_planned(charged, settings, examples)
-        claim = _with_earlier(claim, record, settings, examples, store, kept=kept)
+        has_start = CONTINUED_KIND in digest.facts
+        claim = _with_earlier(claim, record, settings, examples, store, has_start=has_start, kept=kept)
         return with_condition(claim, GIVEN_UP if unread else GAP) if gap else claim
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
@@ -183,8 +188,11 @@ def odometer_of(settings: RunSettings, charged: tuple[Charge, ...]) -> float:
 
 
 def trained_on(settings: RunSettings, started: Mapping[str, Any]) -> RunSettings:
-    """The settings with the device that a run was on, where it is known."""
+    """The settings with what an attempt found when it began: its device, and what its run had lost before."""
     device = str(started.get("device", "")).lower()
+    origins = started.get("settings", {}).get("origins", ())
+    earlier = [Origin.from_json(one) for one in origins if one.get("run") == LOST]
+    settings = with_lost(as_planned(settings), tuple(event for origin in earlier for event in origin.events))
     return settings.with_(device="cpu" if device == "cpu" else "cuda") if device else settings
 
 
@@ -202,43 +210,88 @@ def claim_ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, 
 
 
 def _with_earlier(
-    claim: Claim, record: RunRecord, settings: RunSettings, examples: int, store: Store, *, kept: bool = True
+    claim: Claim,
+    record: RunRecord,
+    settings: RunSettings,
+    examples: int,
+    store: Store,
+    *,
+    has_start: bool,
+    kept: bool = True,
 ) -> Claim:
     """What holds where a worker died and the run began again with other noise: every attempt was seen.
 
     From a seed that is kept a second attempt repeats the first. A secret one draws anew: to what this attempt may
-    spend in all comes what the earlier ones were charged. Steps that are not recorded nobody saw. `kept`: whether this
-    attempt kept to what was planned; else nothing covers it and the earlier ones together.
+    spend in all comes what the earlier ones were charged, as far as this attempt does not begin with it. Steps that
+    are not recorded nobody saw.
+
+    Args:
+        claim, record, settings, examples, store: Of this attempt.
+        has_start: Whether it has told what it begins with.
+        kept: Whether it kept to what was planned; else nothing covers it and the earlier ones together.
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
     unread = unread_of(record, store)
-    before = ("claims", record.id, record.attempt, unread, "earlier")
-    earlier = MEMORY.recall(before, lambda: charged_before(record, store))
-    if not earlier:
+    before = ("claims", record.id, record.attempt, unread, has_start, "earlier")
+    earlier = MEMORY.recall(before, lambda: charged_before(record, settings, examples, store))
+    if not (earlier.mechanisms or earlier.unread):
         return claim
     if settings.adaptive:
         reason = "it was started again with other noise, and its earlier spending is not in its budget"
         return Claim.nothing(reason, settings.delta)
     if not kept:
         return Claim.nothing("it was started again and left its plan: no ε covers all attempts", settings.delta)
-    key = ("claims", record.id, record.attempt, unread, "all attempts")
-    return MEMORY.recall(key, lambda: _of_all_attempts(earlier, settings, examples))
+    key = ("claims", record.id, record.attempt, unread, has_start, "all attempts")
+    return MEMORY.recall(key, lambda: _of_all_attempts(earlier.mechanisms, settings, examples))
 
 
-def charged_before(record: RunRecord, store: Store) -> tuple[Charge, ...]:
-    """What the attempts before the latest charged, all that was planned where events of one are missing."""
-    unread, charged = unread_of(record, store), list[Charge]()
-    for attempt in range(1, record.attempt):
-        charged += _charged(record, store.digest(record.id, attempt), attempt in unread)
-    return merge_events(charged)
+def charged_so_far(record: RunRecord, store: Store, attempts: int = 0) -> Charged:
+    """What a run was charged by its first `attempts` (0: by all), each by its own steps and counts."""
+    unread, every = unread_of(record, store), Charged()
+    for number in range(1, (attempts or record.attempt) + 1):
+        digest = store.digest(record.id, number)
+        complete = number not in unread and not has_gap(digest)
+        every = every.then(charged_by(digest, mechanisms(digest)) if complete else Charged(unread=1))
+    return every
 
 
-def _charged(record: RunRecord, digest: Digest, unread: bool) -> tuple[Charge, ...]:
-    settings = settings_of(record)
-    if settings is None or not (unread or has_gap(digest)):
-        return mechanisms(digest)
-    return everything_planned(settings, _examples(settings, digest.facts.get("started", {})))
+def charged_by(digest: Digest, everything: Iterable[Charge]) -> Charged:
+    """What an attempt was charged itself: everything but what it goes on with, for that is another's."""
+    return Charged(charged_through(digest), _beyond(everything, _kept(digest)))
+
+
+def charged_from(begin: Digest, rest: Digest) -> Charged:
+    """The same of an attempt of which only the beginning is read, and what it told from its last charge on."""
+    charged = rest.facts.get(CHARGED_KIND, {}).get("mechanisms")
+    before = _kept(begin) if charged is None else _runs(charged)
+    return charged_by(begin + rest, (*before, *_runs([*rest.spent, *rest.counted])))
+
+
+def _kept(digest: Digest) -> list[Charge]:
+    """What an attempt that goes on keeps of the charges of those before it."""
+    return _runs(digest.facts.get(CONTINUED_KIND, {}).get("mechanisms", ()))
+
+
+def charged_before(record: RunRecord, settings: RunSettings, examples: int, store: Store) -> Charged:
+    """What the attempts before the latest charged, but for what the latest, whose settings these are, begins with.
+
+    That is what it keeps of their steps and what its settings call lost. So an attempt that goes on and all before it
+    are charged once, and one that nobody knew of when it began is charged beside them.
+    """
+    if not record.restarts:
+        return Charged()
+    before = charged_so_far(record, store, record.attempt - 1)
+    if not settings.adaptive:  # else no plan bounds what was not read
+        before = before.with_plans(settings, examples)
+    keeps = _kept(store.digest(record.id, record.attempt))
+    return before._replace(mechanisms=_beyond(before.mechanisms, (*lost(settings), *keeps)))
+
+
+def _beyond(charges: Iterable[Charge], others: Iterable[Charge]) -> tuple[Charge, ...]:
+    """What is charged beyond others, each mechanism by itself."""
+    taken = dict(merge_events(others))
+    return tuple((each, more) for each, count in merge_events(charges) if (more := count - taken.get(each, 0)) > 0)
 
 
 def _of_all_attempts(earlier: Sequence[Charge], settings: RunSettings, examples: int) -> Claim:
@@ -282,6 +335,7 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     settings, shown = settings_of(view.record), claim.shown
     if settings is None or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
+    settings = trained_on(settings, view.started)
     before = epsilon_before(settings)
 
     def after(readings: Array) -> Array:
@@ -356,8 +410,10 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
     mechanisms: tuple[tuple[Any, ...], ...] = ()
     unbounded = _unbounded(settings) or ("" if claim.shown.holds else claim.shown.reason)
     if not unbounded:
-        examples = _examples(settings, store.digest(record.id).facts.get("started", {}))
-        runs = merge_events((*charged_before(record, store), *everything_planned(settings, examples)))
+        started = store.digest(record.id).facts.get("started", {})
+        examples, settings = _examples(settings, started), trained_on(settings, started)
+        before = (*lost(settings), *charged_before(record, settings, examples, store).mechanisms)
+        runs = merge_events((*before, *everything_planned(settings, examples)))
         if not was_planned(_runs(record.summary.get("mechanisms") or []), settings, examples):
             unbounded = "its spending differs from its plan"
         elif len(runs) > MOST_DIFFERENT:

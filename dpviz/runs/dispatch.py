@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dpviz.runs.claims import charged_so_far
 from dpviz.runs.cluster import local
 from dpviz.runs.cluster.connection import ClusterError, Connection
 from dpviz.runs.processes import Process, is_alive, this_machine
@@ -143,6 +144,10 @@ class Dispatcher:
             return _no_workers(connection.address) if connection.address else ""
         return self._busy(record)
 
+    def forget(self, run: str) -> None:
+        """Remove the note that says to whose scheduler a run was sent that is over."""
+        (self._folder / SENT / run).unlink(missing_ok=True)
+
     def _busy(self, record: RunRecord) -> str:
         """Whom the workers work for, where none is free."""
         working = self.connection.working
@@ -196,7 +201,7 @@ class Dispatcher:
             self._update_without_cluster(runs)
             return TICK
         self.connection.look()
-        if self.connection.other_code and (self._warm or any(not record.attempt for record in runs)):
+        if self.connection.other_code and (self._warm or any(record.state == "queued" for record in runs)):
             self._replace_cluster()
         if self.connection.client is None:
             return TICK
@@ -250,8 +255,6 @@ class Dispatcher:
         before = self._waiting.copy()
         try:
             deliveries = self._waiting.deliveries(came)
-            for run in {one.run for one in deliveries}:
-                self._store.begin(run)
             if deliveries:
                 self._store.record(deliveries)
         except BaseException:
@@ -296,7 +299,7 @@ class Dispatcher:
         """Do what follows from the state of a run's task."""
         if record.desired == "kill":
             return self._kill(record)
-        if record.attempt == 0:
+        if record.state == "queued":
             if state in OVER and self.connection.equipped() and not self.connection.other_code:
                 self._send(record)
             return None
@@ -323,17 +326,19 @@ class Dispatcher:
         with alone(self._folder / "runs-sending.lock", SENDING):
             state = self._states([record])[record.id]
             self._collect_everywhere()
-            if state is not None or self._expect_begun(record.id) or self._store.run(record.id).attempt:
+            if state is not None or self._expect_begun(record.id) or self._store.run(record.id).state != "queued":
                 return
             if self.began_unseen(record.id):
                 return
             self._pass_on(record)
+            begun_executions(self.connection.client, record.id).set([])
             options = {
                 name: value.replace("{run}", record.id) if isinstance(value, str) else value
                 for name, value in record.options.items()
             }
             key = key_of(record.id)
-            task = (work, record.id, key, self._place, record.target, record.settings, options)
+            before = charged_so_far(record, self._store).to_json() if record.attempt else None
+            task = (work, record.id, key, self._place, record.target, record.settings, options, before)
             needs = self._needs(record)
             future = self._sent[record.id] = client.submit(*task, key=key, pure=False, resources=needs)
             go_on(future)
@@ -342,17 +347,16 @@ class Dispatcher:
                 time.sleep(0.01)
 
     def _expect_begun(self, run: str) -> bool:
-        """Charge executions that the scheduler knows to have begun, and whose events did not come; whether any did."""
-        begun = begun_executions(self.connection.client, run)
+        """Charge executions that the scheduler knows to have begun, and whose events did not come; whether any did
+        whose attempt is not over."""
         try:
-            executions = begun.get(timeout=KNOWN)
+            executions = begun_executions(self.connection.client, run).get(timeout=KNOWN)
         except TimeoutError:
-            begun.set([])
             return False
-        if executions:
-            self._store.begin(run)
-            self._store.expect(run, executions, {"cluster": self.connection.address})
-        return bool(executions)
+        over = {attempt["execution"] for attempt in self._store.attempts(run) if attempt["ended"] is not None}
+        if fresh := [execution for execution in executions if execution not in over]:
+            self._store.expect(run, fresh, {"cluster": self.connection.address})
+        return bool(fresh)
 
     def began_unseen(self, run: str) -> bool:
         """Charge what a scheduler that is gone may have begun on other machines; whether there was such a one.
@@ -364,7 +368,6 @@ class Dispatcher:
         with suppress(FileNotFoundError, ValueError):  # half of a note was followed by no sending
             before = json.loads(note.read_text())
         if before is not None and before != here:
-            self._store.begin(run)
             self._store.expect(run, [f"unread, of {before[1]}"], {"cluster": before[0]})
             return True
         if before is None and not self.connection.local:
@@ -380,7 +383,7 @@ class Dispatcher:
         for note in (self._folder / SENT).glob("*"):
             record = self._of(note.name)
             if record is None or record.over:
-                note.unlink(missing_ok=True)
+                self.forget(note.name)
 
     def _needs(self, record: RunRecord) -> dict[str, float] | None:
         """What a worker must have free: of a run on a GPU one card, where workers say how many they have."""

@@ -17,11 +17,12 @@ from dpviz.runs.cluster.launch import default_workers
 from dpviz.runs.dispatch import Dispatcher, of_workers, worker_of
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import home, private_folder
-from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, RunRecord, State, StoreError
+from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, TRAINING, RunRecord, State, StoreError
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import Live, RunView
 from dpviz.runs.waiting import FOLDER as WAITING
-from dpviz.runs.work import TRAINING
+from dpviz.runs.waiting import Place, remove_checkpoint
+from dpviz.training.accounts.claims import LOSSES_DECIDED
 from dpviz.training.settings import RunSettings
 
 # Seconds between two checks, by whoever looks, that somebody computes what is said to run.
@@ -57,7 +58,7 @@ class Engine:
         self.store: Store = open_store(self.folder)
         with suppress(OSError, StoreError):  # a full or read-only disk can still be looked at
             private_folder(self.folder / "weights")
-            self.store.purge_old(self.weights)
+            self.store.purge_old(self._remove_files)
         self.live = Live(self.store)
         self.workers = default_workers() if workers is None else workers
         self._preload = preload
@@ -139,6 +140,14 @@ class Engine:
         """Where a run's weights lie once it has ended."""
         return self.folder / "weights" / f"{run}.pt"
 
+    def checkpoint(self, run: str) -> Path:
+        """Where the checkpoint of a run lies that may go on."""
+        return Place.of(self.folder).checkpoint(run)
+
+    def _remove_files(self, run: str) -> None:
+        self.weights(run).unlink(missing_ok=True)
+        remove_checkpoint(self.checkpoint(run))
+
     def _awake(self) -> Dispatcher:
         with self._lock:
             if self._closed:
@@ -146,6 +155,23 @@ class Engine:
             if self._dispatcher is None:
                 self._dispatcher = Dispatcher(self.store, self.folder, workers=self.workers, preload=self._preload)
             return self._dispatcher
+
+    def can_go_on(self, record: RunRecord) -> bool:
+        """Whether a run that ended has a checkpoint from which it can go on.
+
+        Not after losses that were not released decided its end: going on would depend on them too.
+        """
+        goes = record.over and record.state != "done" and not record.imported and record.deleted is None
+        return goes and record.summary.get("reason") != LOSSES_DECIDED and self.checkpoint(record.id).is_file()
+
+    def go_on(self, run: str) -> RunRecord:
+        """Let a run that ended go on from its checkpoint, as another attempt of it: same settings, plan and budget."""
+        if self.can_go_on(self.run(run)):
+            dispatcher = self._awake()
+            dispatcher.forget(run)
+            self.store.begin_again(run)
+            dispatcher.wake()
+        return self.run(run)
 
     # Holding: a desired state in the store, so that it works from every session and every app that sees the store
 

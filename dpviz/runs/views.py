@@ -13,7 +13,7 @@ from typing import Any
 from dpviz._arrays import Array
 from dpviz.runs.exchange.disputes import Dispute, of_event
 from dpviz.runs.store.digest import Digest
-from dpviz.runs.store.records import CHARGED_KIND, IMPORTED_KIND, RunRecord
+from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, IMPORTED_KIND, RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.training.covered import NOT_COVERED, covered, covered_part, titled
 
@@ -40,6 +40,7 @@ class RunView:
         disputes: What a run from a file recorded that does not follow from its mechanisms.
         checksums: What the checksums of that file say; "" for a run that is from none.
         charged: The last event "charged", {} before the first.
+        continued: The event "continued", {} of an attempt that begins with nothing, and before it came.
         bayesian_text: What the Bayesian ε of the last step is and why it lies where it does; "" without.
     """
 
@@ -57,6 +58,7 @@ class RunView:
     disputes: tuple[Dispute, ...] = ()
     checksums: str = ""
     charged: dict[str, Any] = field(default_factory=dict)
+    continued: dict[str, Any] = field(default_factory=dict)
     bayesian_text: str = ""
 
     @property
@@ -114,6 +116,7 @@ def view_of(record: RunRecord, digest: Digest) -> RunView:
         disputes=of_event(imported),
         checksums=str(imported.get("checksums", "")),
         charged=facts.get(CHARGED_KIND, {}),
+        continued=facts.get(CONTINUED_KIND, {}),
         **{name: facts[name] for name in same if name in facts},
     )
 

@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,13 @@ from dpviz.runs.exchange.checksums import KEY, checksum
 from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.folders import FILE, home, private_folder
-from dpviz.runs.store.records import FINAL_KINDS, Delivery, EventRow
+from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, Delivery, EventRow
 
 FOLDER = "runs-waiting"
 STORE = "runs.sqlite"
+WEIGHTS = "weights"
 
-SUFFIX = ".jsonl"
+SUFFIX, CHECKPOINT = ".jsonl", ".checkpoint"
 
 # Bytes of one file that are read at once.
 MOST = 4_000_000
@@ -55,6 +57,10 @@ class Place(NamedTuple):
     def folder(self) -> Path:
         """The folder on this machine."""
         return Path(self.store, FOLDER) if self.beside else home() / FOLDER / self.name
+
+    def checkpoint(self, run: str) -> Path:
+        """Its checkpoint on this machine: beside its weights, or where its events wait and then with them."""
+        return (Path(self.store, WEIGHTS) if self.beside else self.folder) / f"{run}{CHECKPOINT}"
 
 
 class EventFile:
@@ -135,9 +141,66 @@ def _ended(head: bytes) -> bool:
 
 
 def remove(place: Place, names: Sequence[str]) -> None:
-    """Remove files of which the store has everything."""
+    """Remove files of runs that are over, of which the store has everything; of other machines checkpoints too."""
     for name in names:
         (place.folder / name).unlink(missing_ok=True)
+        if not place.beside:
+            remove_checkpoint(place.checkpoint(parts_of(name)[0]))
+
+
+def keep(path: Path, saved: bytes) -> None:
+    """Write a checkpoint, which is on the disk when this returns; whoever reads it meanwhile finds the one before.
+
+    Raises:
+        OSError: if there is no room.
+    """
+    private_folder(path.parent)
+    fresh = path.with_name(f"{path.name}-{os.getpid()}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE), "wb") as file:
+            file.write(saved)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def remove_checkpoint(path: Path) -> None:
+    """Remove a checkpoint, with what a killed process had begun to write beside it."""
+    for one in path.parent.glob(f"{path.name}*"):
+        one.unlink(missing_ok=True)
+
+
+class Excerpt(NamedTuple):
+    """What an execution told: up to its event "continued", if it has one, and from its last charge on."""
+
+    begin: list[EventRow]
+    rest: list[EventRow]
+
+
+def excerpt(place: Place, run: str, execution: str) -> Excerpt | None:
+    """What tells how much an execution of a run was charged, however long it was; None where that is not known on this
+    machine: its file is damaged or not here, or it may still be written.
+    """
+    path = place.folder / f"{run}-{execution}{SUFFIX}"
+    try:
+        with path.open("rb") as file:
+            ended = _ended(file.readline())
+            text = file.read()
+    except FileNotFoundError:
+        return None
+    lines = text[: text.rfind(b"\n") + 1].splitlines()
+    kinds = [line.partition(b',"')[2].partition(b'"')[0].decode(errors="replace") for line in lines]
+    begins = kinds.index(CONTINUED_KIND) + 1 if CONTINUED_KIND in kinds else 0
+    charges = max((at for at, kind in enumerate(kinds) if kind == CHARGED_KIND), default=begins)
+    reader, later = WaitingEvents(), WaitingEvents()
+    begin = reader.rows(path.name, lines[:begins])
+    # The line before the last charge says what its checksum goes on from.
+    rest = later.rows(path.name, lines[max(charges - 1, 0) :])[min(charges, 1) :]
+    whole = not reader.damaged and not later.damaged
+    return Excerpt(begin, rest) if ended and whole and all(b.seq == a.seq + 1 for a, b in pairwise(rest)) else None
 
 
 class WaitingEvents:
@@ -166,13 +229,17 @@ class WaitingEvents:
             lines = piece.lines.splitlines()
             if lines and piece.start == 0:
                 self._heads[piece.name] = self._head(piece.name, lines.pop(0))
-            rows = tuple(row for line in lines if (row := self._row(piece.name, line)) is not None)
+            rows = tuple(self.rows(piece.name, lines))
             if any(row.kind in FINAL_KINDS for row in rows) or (piece.last and piece.name not in self.damaged):
                 self.whole.add(piece.name)
             if piece.lines:
                 made.append(Delivery(**self._heads[piece.name], rows=rows))
                 self.read[piece.name] = piece.start + len(piece.lines)
         return made
+
+    def rows(self, name: str, lines: Sequence[bytes]) -> list[EventRow]:
+        """The events of lines of a file that follow each other, but for those that are damaged."""
+        return [row for line in lines if (row := self._row(name, line)) is not None]
 
     def _head(self, name: str, line: bytes) -> dict[str, Any]:
         """What a file says of all its rows."""

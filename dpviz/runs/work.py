@@ -18,14 +18,13 @@ from dpviz.runs.cluster.memory import give_back
 from dpviz.runs.exchange.checksums import KEY, checksum
 from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow, StoreError
-from dpviz.runs.waiting import EventFile, Place
+from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, TRAINING, EventRow, StoreError
+from dpviz.runs.waiting import EventFile, Place, remove_checkpoint
 from dpviz.training.settings import RunSettings
 
 if TYPE_CHECKING:
+    from dpviz.runs.attempts import Attempt
     from dpviz.training.loop import Order
-
-TRAINING = "dpviz.runs.work:train"
 
 # Seconds: how long an event may wait for company, and how often at most the scheduler is asked what the user wants.
 # Training asks us every 0.25 s: as long a pause here would leave out every other question.
@@ -45,11 +44,18 @@ Event = dict[str, Any]
 Send = Callable[[list[EventRow]], None]
 
 
-def train(settings: Event, emit: Callable[[Event], None], control: AskedControl, **options: Any) -> None:
-    """The target of real runs: `dpviz.training.loop.run`, imported here because only workers load torch."""
+def train(
+    settings: Event, emit: Callable[[Event], None], control: AskedControl, *, attempt: Attempt, **options: Any
+) -> None:
+    """The target of real runs: `dpviz.training.loop.run`, imported here because only workers load torch.
+
+    It keeps checkpoints until the run has come to its end.
+    """
     with extra("train"):
         from dpviz.training.loop import run
-    run(RunSettings.from_json(settings), emit, control, **options)
+    summary = run(RunSettings.from_json(settings), emit, control, checkpoints=attempt.checkpoints(), **options)
+    if summary["state"] == "done":
+        remove_checkpoint(attempt.place.checkpoint(attempt.run))
 
 
 class NotRecorded(StoreError):
@@ -284,8 +290,10 @@ class Wanted:
         return ""
 
 
-def work(run: str, key: str, place: Place, target: str, settings: Event, options: Event) -> None:
-    """The Dask task of one run, whose events wait in a file."""
+def work(
+    run: str, key: str, place: Place, target: str, settings: Event, options: Event, before: Event | None = None
+) -> None:
+    """The Dask task of one run, whose events wait in a file; `before`: as of `Attempt`."""
     from distributed import get_client, get_worker
 
     worker = get_worker()
@@ -300,6 +308,10 @@ def work(run: str, key: str, place: Place, target: str, settings: Event, options
     desired, wanted = desired_state(client, run), Wanted(worker, key, place)
 
     sender = Sender(file.append, patience=WORKER_PATIENCE)
+    if target == TRAINING:
+        from dpviz.runs.attempts import Attempt  # only workers that train need what it stands on
+
+        options = {**options, "attempt": Attempt(run, place, earlier, before, wanted.why_not)}
 
     def ask() -> tuple[str, int]:
         if why := wanted.why_not():

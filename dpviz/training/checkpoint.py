@@ -17,7 +17,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,11 +26,12 @@ from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.counting import Counted
 from dpviz.training.accounts.live import Spent, encoded_events
-from dpviz.training.accounts.origins import as_planned, with_lost
+from dpviz.training.accounts.origins import as_planned, lost, with_lost
+from dpviz.training.attempts import Charged
 from dpviz.training.methods.base import State
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import States
-from dpviz.training.samplers import charges, read, steps_of
+from dpviz.training.samplers import read, steps_of
 from dpviz.training.session import Session
 from dpviz.training.settings import RunSettings
 from dpviz.training.words import refusal
@@ -43,36 +44,6 @@ HEAD, VERSION = b"dpviz checkpoint", 1
 # Settings of the machine, which may be another one.
 _OF_MACHINE = ("data_folder", "threads")
 _TENSORS = ("momentum", "second")  # of a method's state, beside the network's own parameters
-
-
-class Charged(NamedTuple):
-    """What a run is known to have been charged, as in its event "charged".
-
-    Attributes:
-        through: The step up to which all are charged.
-        mechanisms: Everything charged by then since the run began, private counts included, in any order.
-    """
-
-    through: int
-    mechanisms: Sequence[Charge]
-
-
-class Checkpoints(NamedTuple):
-    """Where a run's checkpoints come from and go to.
-
-    Attributes:
-        keep: Takes each new one; it may be read once this is called.
-        every: Seconds between two.
-        run: As of `save`.
-        latest: From which the run goes on; None for a run that begins.
-        charged: As of `restore`.
-    """
-
-    keep: Callable[[bytes], None]
-    every: float = 60.0
-    run: str = ""
-    latest: bytes | None = None
-    charged: Charged | None = None
 
 
 def can_be_saved(settings: RunSettings) -> bool:
@@ -132,8 +103,8 @@ def restore(
         saved: From `save`.
         settings, data, emit, weights_to: As of `Session`: the run's own settings, the data as its model reads them.
         run: As of `save`.
-        charged: What the run is known to have been charged in all, lost steps among it; None where that is no more
-            than the checkpoint holds. Steps beyond the checkpoint are charged, and taken again.
+        charged: What the run's attempts are known to have been charged in all; None where that is no more than the
+            checkpoint holds. What lies beyond the checkpoint is charged, and its steps are taken again.
 
     Raises:
         ValueError: for a damaged checkpoint, one of another version, run or data, and where the budget has no room.
@@ -165,7 +136,8 @@ def _restored(
         raise refusal("checkpoint_damaged", why="no charges of a private run" if spent is None else "charges of none")
     again: tuple[Charge, ...] = ()
     if spent is not None:
-        spent, again = charged_again(then, examples, step, spent, charged, dealt=content["dealt"] is not None)
+        charged = None if charged is None else charged.with_plans(settings, examples)
+        spent, again = charged_again(then, examples, step, spent, charged)
     now = with_lost(settings.with_(origins=then.origins), again)
     try:
         session = Session(now, data, emit, weights_to=weights_to)
@@ -198,34 +170,67 @@ def _restored(
 
 
 def charged_again(
-    settings: RunSettings, examples: int, step: int, spent: Spent, charged: Charged | None, *, dealt: bool
+    settings: RunSettings, examples: int, step: int, spent: Spent, charged: Charged | None, *, dealt: bool = False
 ) -> tuple[Spent, tuple[Charge, ...]]:
     """What the run has spent on the steps that it keeps, and what on those that it will take again.
 
-    Where noise and batches are replayed, the same steps come again, and release nothing that the first did not. An
-    epoch that is charged as one is charged again where any of its steps is taken again, and where it begins anew
-    because nobody knows any more who was dealt to the rest of it.
+    Together with what `settings` call lost these are no less than everything in `charged`, each mechanism by itself:
+    so they stay, however often the run is interrupted and whichever attempt left the checkpoint.
+
+    Where noise and batches are replayed, the same steps come again, and release nothing that the first did not. Of an
+    epoch that is charged as one the rest is charged as another one, so that no attempt lives on what a second one may
+    have used up: unless it is `dealt` as it was and nobody took a step of it.
     """
-    if spent.taken != step or sum(count for _, count in spent.events) < charges(_first(settings, examples), step):
+    first = _first(settings, examples)
+    each = steps_of(first)
+    kept = step // each
+    if spent.taken != step or sum(count for _, count in spent.events) < kept:
         raise refusal("checkpoint_damaged", why="it holds fewer charges than steps")
     if not settings.secure_noise:
         return spent, ()
-    through, known = (step, spent.events) if charged is None else (max(step, charged.through), charged.mechanisms)
-    mine = dict(merge_events(spent.events))
+    before = lost(settings)
+    everything = (*spent.events, *before)
+    through, known = (step, everything) if charged is None else (max(step, charged.through), charged.mechanisms)
+    mine = dict(merge_events(everything))
     beyond = [(each, count - mine.get(each, 0)) for each, count in merge_events(known)]
     again = tuple((each, count) for each, count in beyond if count > 0)
-    first = _first(settings, examples)
-    if (each := steps_of(first)) == 1:
-        if sum(count for _, count in again) < through - step:
+    if each == 1:
+        if sum(count for _, count in (*before, *again)) < through - step:
             raise ValueError(f"Expected the mechanisms of all {through - step:,} steps that are lost, found {again}.")
         return spent, again
-    broken = step % each > 0 and not dealt
-    kept = step // each if broken else charges(first, step)
-    count = math.ceil(through / each) - step // each if broken or through > step else 0
-    count = max(count, sum(number for _, number in known) - kept)
-    if broken:
-        spent = spent._replace(events=((first, kept),) if kept else (), covered=0)
-    return spent, ((first, count),) if count else ()
+    if dealt and not again and through == step:
+        return spent, ()
+    # The next batch begins an epoch of its own: dealt anew, or that window of the fixed order.
+    lost_epochs = max(math.ceil(through / each), sum(n for _, n in known) - sum(n for _, n in before)) - kept
+    spent = spent._replace(events=((first, kept),) if kept else (), covered=0)
+    return spent, ((first, lost_epochs),) if lost_epochs > 0 else ()
+
+
+def begin_again(
+    settings: RunSettings,
+    data: TrainingData,
+    emit: Callable[[Event], None],
+    charged: Charged,
+    *,
+    why: str,
+    weights_to: str | Path | None = None,
+) -> Session:
+    """The session of a run that takes all its steps again, because it has no checkpoint that can be used.
+
+    Args:
+        settings, data, emit, weights_to: As of `Session`.
+        charged: What its earlier attempts were charged, all of which is lost.
+        why: Why there is none, as a sentence.
+
+    Raises:
+        ValueError: where the budget has no room.
+    """
+    again: Sequence[Charge] = ()
+    if settings.private and settings.secure_noise:
+        again = charged.with_plans(settings, data.units(settings)).mechanisms
+    session = Session(with_lost(settings, tuple(again)), data, emit, weights_to=weights_to)
+    session.continued = f"{why} {_in_words(0, sum(count for _, count in again), replayable=session.random.replayable)}"
+    return session
 
 
 def _first(settings: RunSettings, examples: int) -> Any:
@@ -233,12 +238,11 @@ def _first(settings: RunSettings, examples: int) -> Any:
 
 
 def _in_words(step: int, again: int, *, replayable: bool) -> str:
-    text = f"The run goes on after step {step} from its last checkpoint. "
+    text = f"It goes on after step {step:,} from its last checkpoint" if step else "It begins at step 1 again"
     if again:
-        text += f"What was charged after that step counts, and its steps are taken again ({again} charges). "
-    if replayable:
-        return f"{text}Batches and noise go on as the seed has them."
-    return f"{text}Batches and noise come from a new secret seed: the one before was not kept."
+        text += f"; {again:,} lost step{'s' * (again != 1)} count as well and are taken again"
+    seed = "go on as the seed has them" if replayable else "come from a new secret seed"
+    return f"{text}. Batches and noise {seed}."
 
 
 def same_settings(then: RunSettings, now: RunSettings) -> None:

@@ -28,8 +28,9 @@
 "charged"     "through": a step, "mechanisms": all that will have been charged by then, counts included. What they cover
               may be released once `emit` returns: parameters that are handed to a program or written to a file. A run
               that comes to no end of its own has cost as much.
-"continued"   After "started", of a run that goes on from a checkpoint: "mechanisms": what it was charged for the steps
-              that it keeps, those up to "step"; "text". What was charged for steps that it takes again is one of the
+"continued"   After "started", of a run that goes on from a checkpoint, or begins again: "mechanisms": what it was
+              charged for the steps that it keeps, those up to "step"; "covered": coming steps that are charged with
+              them, as the rest of an epoch; "text". What was charged for steps that it takes again is one of the
               "origins" in the "settings" of "started".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.

@@ -14,7 +14,8 @@ import torch
 from dpviz.accounting.claims import Claim
 from dpviz.training.accounts.claims import RELEASED_NOTHING
 from dpviz.training.accounts.live import check_run
-from dpviz.training.checkpoint import Checkpoints, can_be_saved, restore, save
+from dpviz.training.attempts import Charged, Checkpoints
+from dpviz.training.checkpoint import begin_again, can_be_saved, restore, save
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.events import Event
 from dpviz.training.networks.by_name import preparation, prepared, suits
@@ -63,14 +64,15 @@ def run(
         control: How the run is held.
         slow: Seconds to wait after each step (slow motion); each step is then an event of its own.
         weights_to: Where the parameters are saved at the end, for `start_from` and for attacks; None for nowhere.
-        checkpoints: Where the run goes on from, if it was interrupted, and what it leaves on its way; None for neither.
+        checkpoints: Where the run goes on from, if it was interrupted, and what it leaves on its way, at pauses and
+            where it is stopped; None for neither. With one that cannot be used it begins at step 1, and says so.
 
     Returns:
         The summary, which the last event also holds (see `events`).
 
     Raises:
-        ValueError: for settings that cannot work, or a checkpoint that is not this run's; nothing was emitted then (but
-            of features that were computed before `start_from` turned out to be another model's).
+        ValueError: for settings that cannot work, and where earlier attempts left no budget; nothing was emitted then
+            (but of features that were computed before `start_from` turned out to be another model's).
         DataUnavailable: if the data is not here; nothing was emitted then.
         Exception: whatever went wrong later, after an event "failed" told so.
     """
@@ -86,13 +88,14 @@ def run(
         return _stopped_ahead(settings, examples, emit)
     session = _session(settings, data, emit, weights_to, checkpoints)
     session.start()
-    pace, keeper = _Pace(control, slow), _Keeper(checkpoints, settings)
+    keeper = _Keeper(checkpoints, session)
+    pace = _Pace(control, slow, keeper.save)
     try:
         while True:
             session.advance(watch=pace.wait(session))
-            keeper.stepped(session)
+            keeper.stepped()
     except Ended as ended:
-        return session.finish(ended)
+        return session.finish(keeper.at_the_end(ended))
     except Exception as error:
         session.finish(_failure(error))
         raise
@@ -105,10 +108,16 @@ def _session(
     weights_to: str | Path | None,
     checkpoints: Checkpoints | None,
 ) -> Session:
-    if checkpoints is None or checkpoints.latest is None:
+    if checkpoints is None or (checkpoints.latest is None and checkpoints.charged is None):
         return Session(settings, data, emit, weights_to=weights_to)
     saved, run, charged = checkpoints.latest, checkpoints.run, checkpoints.charged
-    return restore(saved, settings, data, emit, run=run, weights_to=weights_to, charged=charged)
+    why = "No checkpoint was kept."
+    if saved is not None:
+        try:
+            return restore(saved, settings, data, emit, run=run, weights_to=weights_to, charged=charged)
+        except ValueError as error:
+            why = f"Its checkpoint cannot be used. {error}"
+    return begin_again(settings, data, emit, charged or Charged(), why=why, weights_to=weights_to)
 
 
 def _failure(error: Exception) -> Ended:
@@ -162,29 +171,50 @@ def _stopped_ahead(settings: RunSettings, examples: int, emit: Callable[[Event],
 
 
 class _Keeper:
-    """Saves a checkpoint as often as agreed."""
+    """Saves a checkpoint as often as agreed, where a run can have one."""
 
-    def __init__(self, checkpoints: Checkpoints | None, settings: RunSettings) -> None:
-        self._checkpoints = checkpoints if can_be_saved(settings) else None
-        self._saved = time.monotonic()
+    def __init__(self, checkpoints: Checkpoints | None, session: Session) -> None:
+        self._checkpoints = checkpoints if can_be_saved(session.settings) else None
+        self._session, self._step, self._saved, self._problem = session, session.step, time.monotonic(), ""
 
-    def stepped(self, session: Session) -> None:
-        """After each step.
+    def stepped(self) -> None:
+        """After each step; raises as `save`."""
+        if self._checkpoints is not None and time.monotonic() - self._saved >= self._checkpoints.every:
+            self.save()
+
+    def save(self) -> None:
+        """A checkpoint of this step, unless one was made; a full disk costs the checkpoint, not the run.
 
         Raises:
             Ended: where a loss shows only now that the run is over.
         """
-        checkpoints = self._checkpoints
-        if checkpoints is not None and time.monotonic() - self._saved >= checkpoints.every:
-            checkpoints.keep(save(session, run=checkpoints.run))
-            self._saved = time.monotonic()
+        if self._checkpoints is None or self._step == self._session.step:
+            return
+        saved = save(self._session, run=self._checkpoints.run)
+        self._step, self._saved = self._session.step, time.monotonic()
+        try:
+            self._checkpoints.keep(saved)
+            self._problem = ""
+        except OSError as error:
+            if self._problem != str(error):
+                self._session.emit("note", text=f"No checkpoint could be kept: {error}.")
+            self._problem = str(error)
+
+    def at_the_end(self, ended: Ended) -> Ended:
+        """Of a run that is stopped, so that it may go on later; why it is over, in any case."""
+        try:
+            if ended.state == "stopped":
+                self.save()
+        except Ended as broken:
+            return broken
+        return ended
 
 
 class _Pace:
-    """Asks the control as often as agreed and waits while it says so."""
+    """Asks the control as often as agreed and waits while it says so; `held` is called at a pause."""
 
-    def __init__(self, control: Control, slow: float) -> None:
-        self._control, self._slow = control, slow
+    def __init__(self, control: Control, slow: float, held: Callable[[], None]) -> None:
+        self._control, self._slow, self._held = control, slow, held
         self._asked = -POLL_EVERY
         self._due = 0.0
         self._last: Order = "go"
@@ -206,6 +236,8 @@ class _Pace:
             if order == "step" or (order == "go" and time.monotonic() >= self._due):
                 break
             session.flush()
+            if order == "pause":
+                self._held()
             left = max(self._due - time.monotonic(), 0.0) if order == "go" else POLL_EVERY
             time.sleep(min(left, POLL_EVERY))
         self._due = time.monotonic() + self._slow

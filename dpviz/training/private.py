@@ -28,7 +28,8 @@ from dpviz.training.accounts.claims import claim_at, conditions, large_delta, od
 from dpviz.training.accounts.earlier import charge, charge_again, earlier
 from dpviz.training.accounts.live import Spent, check_run
 from dpviz.training.accounts.origins import check_start, lost, spent_before, with_lost
-from dpviz.training.checkpoint import Charged, can_be_saved, charged_again, packed, same_settings, unpacked
+from dpviz.training.attempts import Charged
+from dpviz.training.checkpoint import can_be_saved, charged_again, packed, same_settings, unpacked
 from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
 from dpviz.training.defaults import least_noise
@@ -415,7 +416,7 @@ class PrivateTraining(Iterator[Step]):
         if not own and not step <= through <= len(self):
             raise refusal("checkpoint_taken", taken=through, step=step, steps=len(self))
         before = Spent(events(self._mechanism, step) if step else (), step, 0)
-        charged = Charged(through, events(self._mechanism, through) if through else ())
+        charged = Charged(through, (*lost(then), *(events(self._mechanism, through) if through else ())))
         _, again = charged_again(then, self._examples, step, before, charged, dealt=content["dealt"] is not None)
         again = again if own else merge_events((*lost(then), *again))
         self._settings = with_lost(self._settings, again)

@@ -143,7 +143,8 @@ class Session:
             unprotected=UNPROTECTED,
         )
         if self.continued:
-            self.emit("continued", text=self.continued, mechanisms=self._charged())
+            covered = 0 if self.accounts is None else self.accounts.spent.covered
+            self.emit("continued", text=self.continued, mechanisms=self._charged(), covered=covered)
         self._evaluate()
         self._buffer.rest()
 

@@ -34,6 +34,7 @@ from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.covered import heading
+from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.conftest import batch, started
@@ -297,8 +298,9 @@ class TestMissingAndChanged:
         self.drop(store, 1)
         events = store.events(run, 1)
         store.record([batch(run, execution="two"), batch(run, events[0].data, execution="two")])
-        ((mechanism, steps),) = claims.charged_before(store.run(run), store)
-        assert (mechanism.noise_multiplier, steps) == (2.0, RunSettings.from_json(store.run(run).settings).steps)
+        settings = RunSettings.from_json(store.run(run).settings)
+        ((mechanism, steps),) = claims.charged_before(store.run(run), settings, units_of(settings), store).mechanisms
+        assert (mechanism.noise_multiplier, steps) == (2.0, settings.steps)
 
 
 def both_settings(**values: Any) -> Callable[[bytes], bytes]:

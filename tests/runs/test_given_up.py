@@ -19,10 +19,9 @@ from dpviz.runs.exchange.checksums import with_checksums
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import ACTIVE, Delivery, Event, EventRow
+from dpviz.runs.store.records import ACTIVE, TRAINING, Delivery, Event, EventRow
 from dpviz.runs.store.store import Store
 from dpviz.runs.waiting import EventFile, Place
-from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from tests.ui.runs_made import TINY, events_of, fresh_engine
@@ -72,6 +71,10 @@ def begun(store: Store, settings: RunSettings = PLAN) -> str:
 
 def claim_of(store: Store, run: str) -> Claim:
     return claims.claim_of_record(store.run(run), store)
+
+
+def charged_before(store: Store, run: str) -> Any:
+    return claims.charged_before(store.run(run), PLAN, N, store).mechanisms
 
 
 def exact(told: list[Event], times: int = 1) -> float:
@@ -124,12 +127,12 @@ def test_an_attempt_that_was_given_up_for_another_is_charged_whole(store: Store,
         store.record([delivery(run, told[:3], "first")])
     store.record([delivery(run, told, "second", earlier=("first",))])
     assert (store.run(run).attempt, store.run(run).state) == (2, "stopped")
-    assert claims.charged_before(store.run(run), store) == plan
+    assert charged_before(store, run) == plan
     both = claims.claim_of_plan(merge_events((*plan, *plan)), PLAN, N, 2000).epsilon
     assert claim_of(store, run).epsilon == both
     store.record([delivery(run, told[3 if seen else 0 :], "first")])
     assert store.run(run).attempt == 2
-    assert claims.charged_before(store.run(run), store) == claims.mechanisms(claims.Digest.of(told))
+    assert charged_before(store, run) == claims.mechanisms(claims.Digest.of(told))
     assert claim_of(store, run).epsilon < both
 
 
@@ -142,7 +145,7 @@ def test_an_execution_heard_of_after_the_end_is_charged(store: Store, told: list
     assert (store.run(run).attempt, store.run(run).state, store.run(run).steps) == (2, "stopped", 6)
     assert [event[1:] for event in store.events(run)] == [event[1:] for event in before]
     assert [attempt["execution"] for attempt in store.attempts(run)] == ["late", "known"]
-    assert claims.charged_before(store.run(run), store) == claims.everything_planned(PLAN, N)
+    assert charged_before(store, run) == claims.everything_planned(PLAN, N)
     never = store.create(target=TRAINING, settings=PLAN.to_json(), options={}).id
     store.set_desired(never, "stop")
     store.record([delivery(never, told[:4])])
@@ -153,7 +156,7 @@ def test_an_execution_that_only_its_scheduler_knows_is_charged(store: Store, tol
     run = begun(store)
     store.record([delivery(run, told, "known")])
     store.expect(run, ["known", "unseen"], {})
-    assert claims.charged_before(store.run(run), store) == claims.everything_planned(PLAN, N)
+    assert charged_before(store, run) == claims.everything_planned(PLAN, N)
     store.expect(run, ["known", "unseen"], {})
     assert store.run(run).attempt == 2
 

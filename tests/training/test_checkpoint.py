@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from dpviz.mechanisms import merge_events
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.accounts.origins import lost
-from dpviz.training.checkpoint import HEAD, VERSION, Charged, Checkpoints, restore, save
+from dpviz.training.attempts import Charged, Checkpoints
+from dpviz.training.checkpoint import HEAD, VERSION, restore, save
 from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.samplers import charges, read, steps_of
+from dpviz.training.samplers import Allocation, Shuffles, charges, read, steps_of
 from dpviz.training.session import Ended, Session
 from dpviz.training.settings import RunSettings
 from tests.training.small import ABALONE, told
@@ -161,7 +163,7 @@ def test_no_epoch_is_charged_less_often_than_its_batches_were_drawn(sampler, siz
     summary = to_the_end(session)
     (mechanism, count) = spent(session)[0]
     each = steps_of(mechanism)
-    dealt_anew = sampler in ("allocation", "shuffled")
+    dealt_anew = sampler != "fixed"
     # Epochs that each process went through, in part or as a whole.
     before = charges(mechanism, through)
     after = charges(mechanism, 39 - saved_at) if dealt_anew else charges(mechanism, 39) - saved_at // each
@@ -177,13 +179,45 @@ def test_a_run_may_be_interrupted_again_and_again():
     saved = save(first, run="a")
     for _ in range(3):
         advance(first, 3)
-        known = Charged(first.step, first.accounts.events)
+        known = Charged(first.step, spent(first))
         first, _ = again(saved, SECRET, run="a", charged=known)
         advance(first, 1)
         saved = save(first, run="a")
     assert total(lost(first.settings)) == 9
     assert first.step == 7
     assert total(spent(first)) == 16
+
+
+@pytest.mark.parametrize(("sampler", "size"), [("allocation", 256), ("shuffled", 241)])
+@pytest.mark.parametrize("ends", [(14, 26, 33), (19, 25, 33), (9, 13, 20, 30, 33)])
+def test_an_epoch_that_is_dealt_anew_is_charged_at_once(sampler, size, ends, monkeypatch):
+    """At every step of every attempt at least as many epochs are charged as were dealt; 13 batches each."""
+    dealt = []
+    for kind in (Allocation, Shuffles):
+        deal = kind._deal
+        monkeypatch.setattr(kind, "_deal", lambda self, batches, deal=deal: dealt.append(1) or deal(self, batches))
+    settings = SECRET.with_(sampler=sampler, batch_size=size, steps=39)
+    session, _ = begun(settings)
+    for end in ends:
+        while session.step < end:
+            session.advance()
+            assert total(spent(session)) >= len(dealt)
+        session, _ = again(save(session), settings, charged=Charged(session.step, spent(session)))
+    to_the_end(session)
+    assert total(spent(session)) >= len(dealt)
+
+
+def test_what_was_lost_stays_charged_whichever_attempt_left_the_checkpoint():
+    first, _ = begun(SECRET, 4)
+    saved, everything = save(first), Counter()
+    advance(first, 3)
+    everything.update(dict(first.accounts.events))
+    for steps in (2, 5, 1):
+        session, _ = again(saved, SECRET, charged=Charged(4 + steps, tuple(everything.items())))
+        assert dict(spent(session)) == everything
+        advance(session, steps)
+        session.flush()
+        everything.update({mechanism: steps for mechanism, _ in session.accounts.events})
 
 
 def test_a_secret_generator_is_in_no_checkpoint():
@@ -306,6 +340,35 @@ def test_a_budget_without_room_for_what_was_lost_ends_the_run():
     for number, words in [(most + 1, "lost after step 3"), (500, "more than what 497 lost steps may have spent")]:
         with pytest.raises(ValueError, match=words):
             again(saved, settings, charged=Charged(number, [(mechanism, number)]))
+
+
+class Holds:
+    """A control that pauses after step 2 and stops after step 5."""
+
+    def __init__(self, tell):
+        self.tell, self.paused = tell, 0
+
+    def poll(self):
+        step = self.tell.events[-1]["step"]
+        if step == 2 and self.paused < 2:
+            self.paused += 1
+            return "pause"
+        return "stop" if step == 5 else "step"
+
+
+def test_a_checkpoint_is_left_at_a_pause_and_where_the_run_is_stopped():
+    kept, tell = [], Told()
+    run(ABALONE, tell, Holds(tell), checkpoints=Checkpoints(kept.append))
+    assert [inside(one)["step"] for one in kept] == [2, 5]
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run():
+    def full(_):
+        raise OSError("no space left")
+
+    tell = Told()
+    assert run(ABALONE, tell, FreeRun(), checkpoints=Checkpoints(full, every=0.0))["state"] == "done"
+    assert [event["text"] for event in tell.of("note")] == ["No checkpoint could be kept: no space left."]
 
 
 def test_the_loop_leaves_checkpoints_and_goes_on_from_one():

@@ -12,8 +12,7 @@ import pytest
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import Delivery, Event, EventRow, RunRecord
-from dpviz.runs.work import TRAINING
+from dpviz.runs.store.records import TRAINING, Delivery, Event, EventRow, RunRecord
 from dpviz.training.settings import RunSettings
 
 TINY = RunSettings(

@@ -13,7 +13,7 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.mechanisms import Event, merge_events
 from dpviz.questions.guarantee.card import Guarantee, Reply
 from dpviz.questions.guarantee.words import NO, UNKNOWN, YES
-from dpviz.runs.claims import settings_of
+from dpviz.runs.claims import settings_of, trained_on
 from dpviz.runs.store.records import RunRecord
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT, assumptions, everything_planned, neighbours
@@ -51,7 +51,7 @@ def guarantee_of_run(
     record, settings = view.record, settings_of(view.record)
     if settings is None:
         return Guarantee(losses=_losses(claim, ()), statements={"deployment": {"name": record.title}})
-    examples = _examples(view)
+    examples, settings = _examples(view), trained_on(settings, view.started)
     planned = _planned(settings, examples)
     replies = _replies(settings, view, claim, others, measured) if settings.private else {}
     if examples and settings.private:

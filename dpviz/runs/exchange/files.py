@@ -28,11 +28,11 @@ from dpviz.runs.exchange.recheck import Recheck
 from dpviz.runs.exchange.sequence import attempts_of, events_of, known_size
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest, Table, joined
-from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
+from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, TRAINING, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
-from dpviz.runs.work import TRAINING
 from dpviz.training.covered import NOT_COVERED, heading, not_covered
+from dpviz.training.values import LOST
 
 _BLOCKS = 64  # of events whose columns are in memory at once
 FORMAT = "dpviz-run"
@@ -162,7 +162,7 @@ def _rechecked(
 ) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     settings = settings_of(record)
     for event in events:
-        same = event.kind != "started" or event.data.get("settings", record.settings) == record.settings
+        same = event.kind != "started" or _as_planned(event.data.get("settings", record.settings)) == record.settings
         expect(same, "the settings of 'started' to be those of the run")
     if settings is not None:
         known_size(settings, events)
@@ -180,6 +180,13 @@ def _rechecked(
     data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, **_findings(check, events, checksums)}
     mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
     return replace(record, summary=summary), attempts, with_checksums([*rechecked, mark])
+
+
+def _as_planned(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings without what the run had lost before."""
+    if "origins" not in settings:
+        return settings
+    return settings | {"origins": [origin for origin in settings["origins"] if origin["run"] != LOST]}
 
 
 def _findings(check: Recheck, events: list[Event], checksums: str) -> dict[str, Any]:

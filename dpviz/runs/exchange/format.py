@@ -143,6 +143,7 @@ class EarlierRun(TypedDict, total=False):
     delta: Share
     unbounded: Words
     replayable: bool
+    unit: Short
 
 
 Numeric = None | bool | Annotated[int, Field(ge=-(10**39), le=10**39)] | Real
@@ -320,6 +321,7 @@ class CountEvent(TypedDict, total=False):
 class ContinuedEvent(TypedDict, total=False):
     kind: Required[Literal["continued"]]
     mechanisms: Required[Charges]
+    covered: StepNumber
     text: Words
 
 

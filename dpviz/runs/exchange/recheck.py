@@ -6,15 +6,16 @@ from typing import Any
 
 from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.runs.claims import has_gap
+from dpviz.runs.claims import has_gap, trained_on
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.digest import Digest
-from dpviz.runs.store.records import FINAL_KINDS, Event
+from dpviz.runs.store.records import CONTINUED_KIND, FINAL_KINDS, Event
+from dpviz.training.accounts.bayesian import Charge
 from dpviz.training.accounts.claims import was_planned
-from dpviz.training.accounts.live import LiveAccounts, decoded, encoded
+from dpviz.training.accounts.live import LiveAccounts, Spent, decoded, encoded
 from dpviz.training.plan import mechanism_at
-from dpviz.training.samplers import Poisson
+from dpviz.training.samplers import Poisson, read, steps_of
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing, opening
 
@@ -27,14 +28,16 @@ class Recheck:
     """Goes through the events of a run, attempt by attempt.
 
     Attributes:
-        settings: of the run; None where they are not those of this version: no ε can be worked out then, and none is
-            kept.
+        settings: of the run, and of the attempt that is gone through what it had lost; None where they are not those
+            of this version: no ε can be worked out then, and none is kept.
         disputes: the largest difference of each kind found so far.
     """
 
     def __init__(self, settings: RunSettings | None) -> None:
         self.settings = settings
+        self._planned = settings
         self._largest: dict[str, Dispute] = {}
+        self._bayesian: tuple[Charge, ...] = ()  # what the last attempt was charged, with its distances
 
     @property
     def disputes(self) -> tuple[Dispute, ...]:
@@ -56,7 +59,10 @@ class Recheck:
         accounts: LiveAccounts | None = None
         examples = 0
         checked = []
-        if has_gap(Digest.of(events)):
+        digest = Digest.of(events)
+        if self._planned is not None:
+            self.settings = trained_on(self._planned, {"settings": digest.facts.get("started", {}).get("settings", {})})
+        if has_gap(digest):
             return [self._behind_a_gap(event) for event in events]
         for event in events:
             data = dict(event.data)
@@ -67,6 +73,8 @@ class Recheck:
                     accounts = LiveAccounts(self.settings, examples=examples)
             elif self.settings is not None and event.kind in ("step", "count", "evaluation") and not examples:
                 raise NotARun(f"Expected 'started' before {event.kind!r}.")
+            elif event.kind == CONTINUED_KIND and accounts is not None:
+                self._go_on(accounts, data, event.step)
             elif event.kind == "step":
                 data["epsilon"] = self._steps(accounts, data)
                 data["bayesian_text"] = ""  # the last event says it anew
@@ -77,7 +85,28 @@ class Recheck:
             elif event.kind in FINAL_KINDS:
                 data = self._final(accounts, data, event, examples)
             checked.append(event._replace(data=data))
+        if accounts is not None and accounts.bayesian is not None:
+            self._bayesian = accounts.bayesian.charges
         return checked
+
+    def _go_on(self, accounts: LiveAccounts, data: Mapping[str, Any], step: int) -> None:
+        """Charge what the attempt keeps of the one before it, without whose distances the worst case."""
+        kept, account = tuple(map(read, data["mechanisms"])), accounts.bayesian
+        covered, bayesian, total_steps = data.get("covered", 0), list[Charge](), 0
+        expect(
+            covered < max((steps_of(mechanism) for mechanism, _ in kept), default=1), "no steps covered beyond an epoch"
+        )
+        if account is not None:
+            total_steps, taken = account.total_steps, 0
+            for charge in self._bayesian:
+                taken += charge[1] is not None
+                bayesian += [charge] if taken <= step else []
+            if taken < step:
+                bayesian = []
+                for mechanism, count in kept:
+                    assert isinstance(mechanism, SampledGaussian)  # as `RunSettings.check` sees to
+                    account.charge_lost(mechanism, count)
+        accounts.go_on(Spent(kept, step, covered, tuple(bayesian), total_steps))
 
     def _behind_a_gap(self, event: Event) -> Event:
         """What was charged in all is not known: no reading holds, and the claim is made anew from the plan."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpviz.runs.exchange.checks import DISTANCES, EVENTS, MECHANISMS, REPLANS, STEPS, expect
-from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, UNREAD, Event
+from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, UNREAD, Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
@@ -51,6 +51,9 @@ def _in_step(events: Sequence[Event]) -> None:
         if event.kind == "started":
             expect(not begun and not at, "'started' once, before the first step")
             begun = True
+        elif event.kind == CONTINUED_KIND:
+            expect(begun and not at, "'continued' once, after 'started' and before the first step")
+            at = event.step
         elif event.kind == "step":
             first = event.data["first"]
             expect(first == at + 1 or (first > at and missing), f"step {at + 1} next, found {first}")
@@ -63,7 +66,7 @@ def _bounded(events: Sequence[Event]) -> None:
     """What is cheap in a file and dear to work out."""
     steps = [event for event in events if event.kind == "step"]
     counts = [event for event in events if event.kind == "count"]
-    charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
+    charges = [event.data["mechanisms"] for event in events if event.kind in (CHARGED_KIND, CONTINUED_KIND)]
     sizes = {
         "steps in all attempts": (sum(event.data["count"] for event in steps), STEPS),
         "different mechanisms": (

@@ -22,7 +22,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.runs.store.blocks import pack, unpack
-from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, Event
+from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, Event
 
 # Stretches of a run's steps that are told apart, at most: pixels across a chart.
 PIXELS = 512
@@ -164,8 +164,8 @@ class Digest:
         tables: Of each kind in `TABLES` its numbers, a column each, one row an event or step; thinned.
         spent: What the steps that it holds charged, [[…, count], …], in order.
         counted: Likewise what else was charged: private counts, and steps that a checkpoint brought.
-        facts: By name: "started", "final", "charged" and "imported", the last event of each kind; "norms", "noise",
-            "coming", "bayesian_text" as a view has them.
+        facts: By name: "started", "final", "charged", "continued" and "imported", the last event of each kind;
+            "norms", "noise", "coming", "bayesian_text" as a view has them.
         notes: Step and text of the latest notes, oldest first.
     """
 
@@ -199,8 +199,8 @@ class Digest:
             elif event.kind in rows:
                 rows[event.kind].extend(1, _row(event))
                 add_run(counted, [event.data["mechanism"]] if event.kind == "count" else ())
-            elif event.kind in ("note", "notice", "replanned", "continued"):
-                add_run(counted, event.data["mechanisms"] if event.kind == "continued" else ())
+            elif event.kind in ("note", "notice", "replanned", CONTINUED_KIND):
+                add_run(counted, event.data["mechanisms"] if event.kind == CONTINUED_KIND else ())
                 notes.append((event.step, str(event.data.get("text", ""))))
             facts |= _facts(event)
         stretch = 1 if whole else width(step)
@@ -272,7 +272,7 @@ def _facts(event: Event) -> dict[str, Any]:
         facts |= {"started": data, "coming": ""}
     elif event.kind in FINAL_KINDS:
         facts |= {"final": data, "coming": ""}
-    elif event.kind in (CHARGED_KIND, IMPORTED_KIND):
+    elif event.kind in (CHARGED_KIND, CONTINUED_KIND, IMPORTED_KIND):
         facts[event.kind] = data
     if (event.kind == "step" or event.kind in FINAL_KINDS) and data.get("bayesian_text"):
         facts["bayesian_text"] = str(data["bayesian_text"])

@@ -9,7 +9,7 @@ from dpviz.runs.processes import Process
 State = Literal["queued", "running", "paused", "restarted", "done", "stopped", "failed", "lost"]
 DesiredState = Literal["go", "pause", "stop", "kill"]
 
-# "restarted": its worker died, and it runs again from its first step.
+# "restarted": its worker died, or it was asked to go on, and another attempt is under way.
 ACTIVE: tuple[State, ...] = ("running", "paused", "restarted")
 OPEN: tuple[State, ...] = ("queued", *ACTIVE)
 ENDED: tuple[State, ...] = ("done", "stopped", "failed", "lost")
@@ -20,10 +20,16 @@ FINAL_KINDS: dict[str, State] = {"done": "done", "stopped": "stopped", "failed":
 CONTROL_KIND = "control"
 # Everything that may have been released from here on, before it is: the run's ledger.
 CHARGED_KIND = "charged"
+# What an attempt that knows of earlier ones begins with.
+CONTINUED_KIND = "continued"
 # Added to a run that came from a file: what it recorded that does not follow from its mechanisms.
 IMPORTED_KIND = "imported"
 
-RESTARTED = "its worker ended, so it runs again from its first step"
+# The target of real runs.
+TRAINING = "dpviz.runs.work:train"
+
+RESTARTED = "its worker ended; it goes on from its last checkpoint, or runs again from its first step"
+GOES_ON = "it goes on from its last checkpoint"
 # Outcome of an attempt of a worker's that was given up before everything it had written was read: it may have charged,
 # and released, more than its events say.
 UNREAD = "unread"

@@ -21,9 +21,11 @@ from dpviz.runs.store.file import SqliteFile, insert
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.records import (
     ACTIVE,
+    CONTINUED_KIND,
     CONTROL_KIND,
     ENDED,
     FINAL_KINDS,
+    GOES_ON,
     OPEN,
     RESTARTED,
     STATES,
@@ -177,11 +179,16 @@ class Store:
     def begin(self, run: str, owner: str = "") -> bool:
         """Set a queued run running: computed by the program `owner`, or by a worker; whether it was queued."""
         with self.file.connection(write=True) as db:
+            return _begin(db, run, owner)
+
+    def begin_again(self, run: str) -> bool:
+        """Queue another attempt of a run of workers that has ended; whether it had, and is kept."""
+        with self.file.connection(write=True) as db:
             return bool(
                 db.execute(
-                    "UPDATE runs SET state = 'running', reason = '', started = ?, owner = ? "
-                    "WHERE id = ? AND state = 'queued'",
-                    (_now_of(db, run), owner, run),
+                    f"UPDATE runs SET state = 'queued', reason = ?, ended = NULL, wish = 'go' WHERE id = ? "
+                    f"AND deleted IS NULL AND NOT imported AND owner = '' AND state IN ({_marks(ENDED)})",
+                    (GOES_ON, run, *ENDED),
                 ).rowcount
             )
 
@@ -218,12 +225,17 @@ class Store:
                     _unseen(db, run, execution, worker)
 
     def all_recorded(self, run: str, execution: str) -> bool:
-        """Everything that an execution will ever have written is recorded: whether its attempt is over."""
-        row = self.file.fetch("SELECT outcome, ended FROM attempts WHERE run = ? AND execution = ?", run, execution)
+        """Everything that an execution will ever have written is recorded: whether its run is over, and needs it no
+        more."""
+        query = (
+            "SELECT attempts.outcome, runs.ended FROM attempts JOIN runs ON runs.id = attempts.run "
+            "WHERE run = ? AND execution = ?"
+        )
+        row = self.file.fetch(query, run, execution)
         if row and row[0][0] == UNREAD:
             self._write(
-                "UPDATE attempts SET outcome = (SELECT CASE runs.attempt WHEN attempts.attempt THEN state "
-                "ELSE 'restarted' END FROM runs WHERE id = run) WHERE run = ? AND execution = ?",
+                "UPDATE attempts SET outcome = (SELECT CASE WHEN runs.attempt = attempts.attempt AND state != "
+                "'queued' THEN state ELSE 'restarted' END FROM runs WHERE id = run) WHERE run = ? AND execution = ?",
                 run,
                 execution,
             )
@@ -342,12 +354,12 @@ class Store:
         with self.file.connection() as db:
             remove_run(self.file.path, run, db)
 
-    def purge_old(self, weights: Callable[[str], Path]) -> None:
-        """Remove for good what was deleted more than `KEPT` seconds ago, weights first."""
+    def purge_old(self, remove_files: Callable[[str], None]) -> None:
+        """Remove for good what was deleted more than `KEPT` seconds ago, its files beside the store first."""
         for record in self.runs(deleted=True):
             if record.deleted is not None and time.time() - record.deleted > KEPT:
                 with suppress(OSError):
-                    weights(record.id).unlink(missing_ok=True)
+                    remove_files(record.id)
                 with suppress(KeyError, ValueError):  # brought back, or removed, by another app meanwhile
                     self.purge(record.id)
 
@@ -433,10 +445,22 @@ def _now_of(db: sqlite3.Connection, run: str) -> float:
     return time.time() if row is None else moment(row[0], max(row[1], row[2] or row[1]))
 
 
-def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str, only: Sequence[State]) -> bool:
+def _begin(db: sqlite3.Connection, run: str, owner: str) -> bool:
+    """As `Store.begin`."""
+    return bool(
+        db.execute(
+            "UPDATE runs SET state = 'running', reason = '', started = ?, owner = ? WHERE id = ? AND state = 'queued'",
+            (_now_of(db, run), owner, run),
+        ).rowcount
+    )
+
+
+def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str | None, only: Sequence[State]) -> bool:
+    """Whether the state was one of `only`; with `reason` None its reason stays."""
     ended = _now_of(db, run) if state in ENDED else None
     changed = db.execute(
-        f"UPDATE runs SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ({_marks(only)})",
+        "UPDATE runs SET state = ?, reason = COALESCE(?, reason), ended = ? WHERE id = ? "
+        f"AND state IN ({_marks(only)})",
         (state, reason, ended, run, *only),
     ).rowcount
     return bool(changed)
@@ -470,11 +494,12 @@ def _begin_attempt(db: sqlite3.Connection, run: str, execution: str, worker: dic
     """
     state, latest = _latest(db, run)
     number = latest + 1
-    if state in ACTIVE:
-        if latest:  # an earlier one was under way: its worker died, and nobody had noticed yet
-            _change_state(db, run, "restarted", RESTARTED, ACTIVE)
+    asked = _begin(db, run, "")
+    if asked or state in ACTIVE:
+        if latest:  # asked to go on; else one was under way whose worker died, and nobody had noticed yet
+            _change_state(db, run, "restarted", GOES_ON if asked else RESTARTED, ACTIVE)
             _give_up(db, run, "restarted")
-        db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (number, run))
+        db.execute("UPDATE runs SET attempt = ?, steps = 0, summary = '{}' WHERE id = ?", (number, run))
     else:
         if latest:
             for table in ("attempts", "events", "blocks"):
@@ -485,7 +510,7 @@ def _begin_attempt(db: sqlite3.Connection, run: str, execution: str, worker: dic
     sent = db.execute("SELECT COALESCE(started, created) FROM runs WHERE id = ?", (run,)).fetchone()[0]
     row = {"run": run, "attempt": number, "execution": execution, "worker": json.dumps(worker), "outcome": ""}
     insert(db, "attempts", row | {"started": max(sent, min(begun, _now_of(db, run)))})
-    if state not in ACTIVE:
+    if not asked and state not in ACTIVE:
         _give_up(db, run, state)
     return number
 
@@ -528,11 +553,12 @@ def _record_batch(db: sqlite3.Connection, batch: Delivery) -> bool:
     last = max(event.step for event in batch.rows)
     db.execute("UPDATE runs SET steps = MAX(steps, ?) WHERE id = ?", (last, batch.run))
     going: State = "restarted" if attempt > 1 else "running"
-    reason = RESTARTED if attempt > 1 else ""
     for event in batch.rows:
         if event.kind == CONTROL_KIND:
             paused = jsontext.read(event.text).get("state") == "paused"
-            _change_state(db, batch.run, "paused" if paused else going, reason, ACTIVE)
+            _change_state(db, batch.run, "paused" if paused else going, None, ACTIVE)
+        elif event.kind == CONTINUED_KIND:
+            _change_state(db, batch.run, going, str(jsontext.read(event.text).get("text", "")), ACTIVE)
         elif event.kind in FINAL_KINDS:
             data = jsontext.read(event.text)
             db.execute("UPDATE runs SET summary = ? WHERE id = ?", (event.text, batch.run))

@@ -145,8 +145,8 @@ def check_start(settings: RunValues) -> None:
 def conditions_of_start(settings: RunValues) -> tuple[str, ...]:
     """What must be true of the weights that a run starts from, and goes on from, for its claim, in words."""
     again = tuple(
-        f"results did not decide that the run went back to a checkpoint: this ε covers {origin.name} beside those that "
-        "took their place"
+        f"results did not decide that the run went back, and on from there: this ε covers {origin.name} beside those "
+        "that took their place"
         for origin in settings.origins
         if origin.run == LOST
     )

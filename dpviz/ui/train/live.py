@@ -22,7 +22,7 @@ from dpviz.questions.rendered import strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.words import Note
-from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.claims import claim_of_view, settings_of, trained_on
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import OPEN
 from dpviz.runs.views import RunView
@@ -75,6 +75,7 @@ def take(engine: Engine, run: str) -> Look:
     """The run with what is said of it. KeyError if there is none."""
     view = engine.look(run)
     settings = settings_of(view.record)
+    settings = None if settings is None else trained_on(settings, view.started)
     planned, interval = None, None
     if settings is not None and settings.private:
         planned = _plan_of(view, settings)

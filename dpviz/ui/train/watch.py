@@ -14,7 +14,7 @@ from dpviz.questions.guarantee.card import Guarantee
 from dpviz.questions.guarantee.run import guarantee_of_run, others_on_the_same_data
 from dpviz.questions.train import PAGE, script
 from dpviz.questions.train.settings import texts_of
-from dpviz.runs.claims import claim_of_view, settings_of, unfit
+from dpviz.runs.claims import claim_of_view, settings_of, trained_on, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet, too_long
@@ -39,6 +39,7 @@ SEEN = "t.state_seen"
 WHOLE = "t.whole_page"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
+DECIDED = "Its claim holds if results did not decide that it goes on."
 CLONED = "Not available for a run of your own program, because only that program can build its network."
 
 
@@ -157,6 +158,9 @@ def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Call
     if record.over:
         filled, added = "Fills the form with this run's settings.", "the cost of this run is added"
         from_here = f"Fills the form with a run that starts where this one ended; {added}."
+        if engine.can_go_on(record):
+            where = "Takes up this run where its last checkpoint was kept: same settings, plan, budget and claim."
+            yield "Continue", "resume", partial(engine.go_on, run), True, f"{where} {DECIDED}"
         yield "New run", "add", _leave, True, None
         again = partial(clone, record)
         yield "Same settings again", "content_copy", again, can_be_cloned(record), f"{filled} {CLONED}"
@@ -275,7 +279,7 @@ def _python(engine: Engine, record: RunRecord) -> None:
     mechanisms = engine.look(record.id).final.get("mechanisms")
     if mechanisms:
         st.caption("Recomputes its ε from the charged mechanisms.")
-        before = encoded_events(spent_before(settings))
+        before = encoded_events(spent_before(trained_on(settings, engine.look(record.id).started)))
         st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
 
 

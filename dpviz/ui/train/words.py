@@ -65,7 +65,7 @@ def _progress(look: Look, waits: str) -> str:
             return f"<b>Paused</b> after step <b>{step}</b>."
         case "restarted":
             again = f" Step <b>{step}</b>." if look.view.started and record.restarts else ""
-            return f"<b>Restarted</b>: {escape(look.reason or 'its worker ended')}.{again}"
+            return f"<b>Restarted</b>: {escape((look.reason or 'its worker ended').rstrip('.'))}.{again}"
         case _:
             return _end(look)
 
@@ -204,7 +204,7 @@ def _cautions(look: Look) -> Iterator[Note]:
         unknown = why_unknown(record).rstrip(".")
         why = f" ({unknown})" if unknown else ""
         yield Note(f"This run's settings are from another version{why}: only the readable part is shown.", "caution")
-    if record.restarts and record.state != "restarted":
+    if record.restarts and record.state != "restarted" and not look.view.continued:
         text = f"Its worker ended, so the run started again at step 1. Attempt {record.attempt} is shown."
         yield Note(text, "caution")
     for condition in look.conditions:
@@ -212,6 +212,8 @@ def _cautions(look: Look) -> Iterator[Note]:
     if look.batch is not None:
         yield Note(_last_step(look, look.batch))
     for step, text in look.view.notes[-2:]:
+        if text == record.reason:  # in the headline
+            continue
         yield Note(f"Step {numbers.steps(step)}: {text}", "caution")
     if look.warning:
         yield Note(look.warning, "caution")
