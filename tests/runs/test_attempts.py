@@ -59,7 +59,7 @@ class Runs:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store, self.folder, self.place = store, folder, Place.of(folder)
-        self.dispatcher = Dispatcher(store, folder, workers=1, preload=())
+        self.dispatcher = Dispatcher(store, folder, workers=1, preload=False)
         self.dispatcher.close()
         self.names = map(str, itertools.count())
         self.earlier: list[str] = []

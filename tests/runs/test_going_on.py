@@ -7,7 +7,6 @@ import pytest
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import merge_events
 from dpviz.runs.claims import claim_of_record, claim_of_view
-from dpviz.runs.cluster.launch import TRAINING_MODULES
 from dpviz.runs.engine import Engine
 from dpviz.training.samplers import read
 from tests.runs.conftest import LONG, Makes, kill, until
@@ -32,7 +31,7 @@ def least(engine: Engine, run: str) -> float:
 
 
 def test_a_worker_is_killed_and_the_run_goes_on_and_then_once_more_when_asked(make_engine: Makes) -> None:
-    engine = make_engine(workers=2, preload=TRAINING_MODULES)
+    engine = make_engine(workers=2, preload=True)
     run = engine.submit(SETTINGS, options={"slow": 0.02})
     until(lambda: engine.run(run).steps >= 5 or engine.run(run).over)
     assert engine.run(run).reason == ""
