@@ -2,7 +2,10 @@
 
 import hashlib
 import importlib
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -46,6 +49,60 @@ def load(name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module(name)
+
+
+# What looks across all files, and so at those that were placed.
+ACROSS = [
+    "tests/test_names.py",
+    "tests/test_import_light.py::test_no_modules_import_one_another",
+    "tests/contract/test_accountants_names.py",
+    "tests/contract/test_cards.py",
+    "tests/contract/test_types.py::test_the_names_for_type_checkers_are_those_of_the_accountants",
+    "tests/fields/test_declared.py",
+    "tests/questions/test_every_question.py::test_keys_of_questions_and_fields_are_told_apart",
+    "tests/questions/test_every_question.py::test_a_question_names_the_fact_that_it_asks_for",
+]
+
+
+def placed(file: Path, before: str, after: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1, f"{before!r} stands once in {file.name}"
+    file.write_text(text.replace(before, after), encoding="utf-8")
+
+
+@pytest.mark.timeout(900)  # copies the project and tests it in a process of its own
+def test_an_accountant_and_a_page_placed_as_the_docs_say_pass_what_looks_across_all_files(tmp_path: Path) -> None:
+    """One file and one line each, in a copy of the project; the card is written by the command that the docs name."""
+    root = DOC.parents[1]
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, check=True)
+    for name in filter(lambda name: (root / name).is_file(), listed.stdout.decode().splitlines()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, tmp_path / name)
+    package = tmp_path / "dpviz"
+    (package / "accounting" / "concentrated.py").write_text(source("An accountant"), encoding="utf-8")
+    placed(
+        package / "accounting" / "methods.py",
+        "from dpviz.accounting.composition import Basic, Strong\n",
+        "from dpviz.accounting.composition import Basic, Strong\n"
+        "from dpviz.accounting.concentrated import Concentrated\n",
+    )
+    placed(package / "accounting" / "methods.py", "MixtureOdometer),\n)", "MixtureOdometer),\n    Concentrated,\n)")
+    placed(package / "accounting" / "methods.py", '"mixture"]\n', '"mixture", "zcdp"]\n')
+    (package / "questions" / "sampling.py").write_text(source("A question"), encoding="utf-8")
+    placed(
+        package / "questions" / "catalogue.py",
+        "from dpviz.questions.train import",
+        "from dpviz.questions.sampling import PAGE as SAMPLING\nfrom dpviz.questions.train import",
+    )
+    placed(package / "questions" / "catalogue.py", "LEAKAGE, PAPERS)", "LEAKAGE, PAPERS, SAMPLING)")
+    options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(tmp_path)}, "capture_output": True}
+    cards = subprocess.run([sys.executable, "-m", "tools.cards"], text=True, **options)
+    assert cards.returncode == 0, cards.stderr
+    style = subprocess.run([sys.executable, "-m", "ruff", "check", "--quiet", "dpviz"], text=True, **options)
+    assert style.returncode == 0, style.stdout
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *ACROSS]
+    ran = subprocess.run(command, text=True, **options)
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
 
 
 def test_the_question_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
