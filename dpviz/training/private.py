@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
@@ -381,7 +381,7 @@ class PrivateTraining(Iterator[Step]):
             )
             return {"checkpoint": torch.frombuffer(bytearray(saved), dtype=torch.uint8)}
 
-    def load_state_dict(self, state: Mapping[str, torch.Tensor], *, taken: int | None = None) -> None:
+    def load_state_dict(self, state: Mapping[str, torch.Tensor], *, taken: int | Sequence[int] | None = None) -> None:
         """Go on after the step that `state_dict` was asked for, in a new process, or back to it in this one.
 
         Steps beyond it that were taken before cost what they cost, and are taken again: the claim covers both. If the
@@ -389,8 +389,10 @@ class PrivateTraining(Iterator[Step]):
 
         Args:
             state: From `state_dict` of this training, or of one with the same plan, before this one's first step.
-            taken: The last step that the interrupted program took, of which anything may have been seen. None where
-                nobody knows: all steps of its plan count as taken. This training's own steps are known to it.
+            taken: The last step that the interrupted program took, of which anything may have been seen; of each
+                program, where several went on from this state: the claim is of those that are named. None for one
+                program of which nobody knows: all steps of its plan count as taken. This training's own steps are known
+                to it.
 
         Raises:
             ValueError: for a damaged state, or that of another plan, other data or another network.
@@ -402,7 +404,7 @@ class PrivateTraining(Iterator[Step]):
             except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
                 raise refusal("checkpoint_damaged", why=f"{type(error).__name__}: {error}") from None
 
-    def _load(self, content: dict[str, Any], taken: int | None) -> None:
+    def _load(self, content: dict[str, Any], taken: int | Sequence[int] | None) -> None:
         then, step, own = RunSettings.from_json(content["settings"]), content["step"], content["training"] == self._mark
         if self._before_step is not None:
             raise refusal("checkpoint_of_recorded")
@@ -412,16 +414,17 @@ class PrivateTraining(Iterator[Step]):
         for what, value in (("examples", self._examples), ("shapes", self._shapes())):
             if content[what] != value:
                 raise refusal("checkpoint_of_data", what=what, value=value, other=content[what])
-        through = self._done if own else len(self) if taken is None else taken
-        if not own and not step <= through <= len(self):
-            raise refusal("checkpoint_taken", taken=through, step=step, steps=len(self))
-        before = Spent(events(self._mechanism, step) if step else (), step, 0)
-        charged = Charged(through, (*lost(then), *(events(self._mechanism, through) if through else ())))
-        _, again = charged_again(then, self._examples, step, before, charged, dealt=content["dealt"] is not None)
-        again = again if own else merge_events((*lost(then), *again))
-        self._settings = with_lost(self._settings, again)
+        named = [len(self)] if taken is None else [taken] if isinstance(taken, int) else list(taken)
+        again = [] if own else [*lost(then)]
+        for through in [self._done] if own else named:
+            if not own and not step <= through <= len(self):
+                raise refusal("checkpoint_taken", taken=through, step=step, steps=len(self))
+            before = Spent(events(self._mechanism, step) if step else (), step, 0)
+            charged = Charged(through, (*lost(then), *(events(self._mechanism, through) if through else ())))
+            again += charged_again(then, self._examples, step, before, charged, dealt=content["dealt"] is not None)[1]
+        self._settings = with_lost(self._settings, tuple(again))
         if self._charged:
-            charge_again(self._identity, again, unit=self._settings.unit)
+            charge_again(self._identity, merge_events(again), unit=self._settings.unit)
         self.charge_plan()
         self._binding.load_state_dict(content, content["taken"])
         kept = tuple(part.to(self._device) for part in content["earlier"])

@@ -46,7 +46,7 @@ def test_an_entry_is_one_short_update_and_all_controls_agree(page: Page, told: l
     told.clear()
     settled(page, "sigma", "2.5")
     # The slow part comes without another run.
-    expect(main_area(page).locator(".dpviz-strip")).to_contain_text("ε and δ alone")
+    expect(main_area(page).locator(".dpviz-strip")).to_contain_text("from the whole privacy curve")
     assert runs(told) == 1
     assert len(told) <= 10
     wait_idle(page, settle_ms=1500)  # on a busy machine what belongs to this entry may come late

@@ -83,6 +83,17 @@ def test_an_interrupted_program_pays_for_the_steps_it_lost_and_not_for_a_second_
     assert later.claim.epsilon == later.planned.epsilon < epsilon(2 * T)
 
 
+def test_each_program_that_went_on_from_one_state_pays_for_its_lost_steps(monkeypatch):
+    first, _ = training()
+    take(first, 5)
+    state = first.state_dict()
+    monkeypatch.setattr(earlier, "ledger", [])
+    later, _ = training()
+    later.load_state_dict(state, taken=[7, 6])
+    assert sum(count for _, count in lost(later.settings)) == 2 + 1
+    assert later.planned.epsilon == pytest.approx(epsilon(T + 3), rel=1e-9)
+
+
 def test_lost_steps_that_nobody_counted_are_the_whole_plan(monkeypatch):
     first, _ = training()
     take(first, 5)
