@@ -59,6 +59,6 @@ def recorded(
 def invented(arguments: dict[str, Any]) -> Leakage:
     """A measurement that nobody made, other for other arguments: where measuring itself is not what is tried."""
     size = arguments["examples"]
-    random = np.random.default_rng(zlib.crc32(json.dumps(arguments, sort_keys=True).encode()))
+    random = np.random.default_rng(zlib.crc32(json.dumps(arguments, sort_keys=True, default=str).encode()))
     distances, losses = random.lognormal(sigma=2.0, size=(2, size // 2)), random.exponential(size=(2, size))
     return Leakage(*distances, *losses, size, 0, 0.9, 0.8, "invented")

@@ -598,6 +598,13 @@ FAULTS = (
         "tests/runs/test_given_up.py::test_an_attempt_that_was_given_up_for_another_is_charged_whole",
     ),
     Fault(
+        "a run that was stopped unseen has not begun",
+        "dpviz/runs/dispatch.py",
+        "                    self.began_unseen(run)\n",
+        "                    pass\n",
+        "tests/runs/test_given_up.py::test_a_run_that_was_stopped_before_anybody_heard_of_its_start_may_have_begun",
+    ),
+    Fault(
         "a damaged file counts as whole once its writer has ended",
         "dpviz/runs/waiting.py",
         "(piece.last and piece.name not in self.damaged)",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dpviz.accounting.attack.membership import attack_success
@@ -163,4 +164,5 @@ class RunNetwork(Network):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("settings", "weights", "examples", "seed")}
+        asked = {name: getattr(self, name) for name in ("settings", "examples", "seed")}
+        return asked | {"weights": Path(self.weights)}

@@ -54,7 +54,7 @@ def _made(source: Source[Any]) -> Any:
 
 
 class Measurable(Source[T]):
-    """Takes PyTorch, and time: an app has it measured in a process beside it.
+    """Takes PyTorch, and time: an app has it measured by workers.
 
     Attributes:
         target: the function that measures, "module:function".
@@ -69,7 +69,7 @@ class Measurable(Source[T]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the target is called with; JSON values."""
+        """What the target is called with: JSON values, and files as `Path`."""
         return asdict(self)
 
     def make(self) -> T:

@@ -16,7 +16,9 @@ from typing import Any
 
 from dpviz.runs.claims import charged_so_far
 from dpviz.runs.cluster import local
-from dpviz.runs.cluster.connection import ClusterError, Connection
+from dpviz.runs.cluster.connection import ClusterError, Connection, chosen
+from dpviz.runs.measuring.measurement import Measurement, Measurements
+from dpviz.runs.measuring.task import PREFIX as MEASURING
 from dpviz.runs.processes import Process, is_alive, this_machine
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import private_folder
@@ -82,6 +84,22 @@ def worker_of(store: Store, run: str) -> dict[str, Any]:
     return {"address": "", "cluster": "", **NOBODY.to_json(), **worker}
 
 
+def sent_to(folder: Path, address: str) -> set[str]:
+    """Runs that were sent to the scheduler at the address, and of which it was not asked since they were over."""
+    runs = set()
+    for note in (folder / SENT).glob("*"):
+        with suppress(OSError, ValueError, LookupError):  # half of a note was followed by no sending
+            if json.loads(note.read_text())[0] == address:
+                runs.add(note.name)
+    return runs
+
+
+def unread(store: Store, folder: Path) -> bool:
+    """Whether the user's own cluster may know something of runs that nobody has read, though they are over."""
+    address = chosen()
+    return bool(address) and (address in store.unread_clusters() or bool(sent_to(folder, address)))
+
+
 class Dispatcher:
     """Owns the connection to the cluster; only its own thread touches it.
 
@@ -92,7 +110,8 @@ class Dispatcher:
         preload: Whether its workers load PyTorch before the first run comes.
 
     Attributes:
-        problem: What keeps runs from being started or recorded; "" if nothing does.
+        problem: What keeps work from being started or recorded; "" if nothing does.
+        measurements: What pages have measured, on the same cluster.
     """
 
     def __init__(self, store: Store, folder: Path, *, workers: int, preload: bool) -> None:
@@ -107,9 +126,9 @@ class Dispatcher:
         self._warm = False
         self._closing = threading.Event()
         self._wake = threading.Event()
+        self.measurements = Measurements(self.wake)
         with suppress(StoreError, OSError):  # said at the first look of the thread
             self.collect()  # before anybody reads what a run has cost
-            self.forget_sent()
         self._thread = threading.Thread(target=self._run, name="dpviz-dispatch", daemon=True)
         self._thread.start()
 
@@ -126,13 +145,25 @@ class Dispatcher:
 
     def waits(self, record: RunRecord) -> str:
         """What a run that is not over waits for, or what is wrong with its events, in words; "" if nothing."""
-        connection, working = self.connection, self.connection.working
         if damage := self._waiting.damage_of(record.id):
             return damage
         if record.attempt and record.state != "queued":
-            if (cluster := worker_of(self._store, record.id)["cluster"]) != connection.address:
+            if (cluster := worker_of(self._store, record.id)["cluster"]) != self.connection.address:
                 return _elsewhere(cluster) if cluster else ""
-            return "" if record.state != "restarted" else self._busy(record)
+            if record.state != "restarted":
+                return ""
+        return self._waits(key_of(record.id))
+
+    def waits_to_measure(self, measurement: Measurement) -> str:
+        """What a measurement waits for, in words; "" if it waits for nothing, or is only about to begin."""
+        at_work = any(measurement.task in keys for keys in self.connection.working.values())
+        if measurement.over or (measurement.heard and at_work):
+            return ""
+        return self.problem or self._waits(measurement.task)
+
+    def _waits(self, key: str) -> str:
+        """What the task waits for before a worker begins with it."""
+        connection, working = self.connection, self.connection.working
         if connection.starting or connection.client is None:
             return connection.starting
         if connection.other_code:
@@ -141,23 +172,24 @@ class Dispatcher:
                 "start again with this one."
             )
         if not working:
-            return _no_workers(connection.address) if connection.address else ""
-        return self._busy(record)
+            address = connection.address
+            return _no_workers(address) if address else "it waits until a worker has started."
+        others = [first for keys in working.values() if (first := next(iter(keys), "")) != key]
+        if len(others) < len(working) or not all(others):
+            return ""
+        count = "one is" if len(others) == 1 else f"{len(others)} are"
+        return f"it waits for a free worker; {count} busy with {', '.join(dict.fromkeys(map(self._title, others)))}."
+
+    def _title(self, key: str) -> str:
+        """What a task computes, for people."""
+        if key.startswith(MEASURING):
+            return "a measurement"
+        record = self._of(key.removeprefix(PREFIX))
+        return "work of another store" if record is None else record.title
 
     def forget(self, run: str) -> None:
         """Remove the note that says to whose scheduler a run was sent that is over."""
         (self._folder / SENT / run).unlink(missing_ok=True)
-
-    def _busy(self, record: RunRecord) -> str:
-        """Whom the workers work for, where none is free."""
-        working = self.connection.working
-        others = [first for keys in working.values() if (first := next(iter(keys), "")) != key_of(record.id)]
-        if not working or len(others) < len(working) or not all(others):
-            return ""
-        of = [self._of(key.removeprefix(PREFIX)) for key in others]
-        named = [one.title if one is not None else "work of another store" for one in of]
-        count = "one is" if len(others) == 1 else f"{len(others)} are"
-        return f"it waits for a free worker; {count} busy with {', '.join(dict.fromkeys(named))}."
 
     def close(self) -> None:
         """End the thread; what runs goes on."""
@@ -182,37 +214,40 @@ class Dispatcher:
             self._wake.wait(pause)
             self._wake.clear()
         self._sent.clear()
+        self.measurements.close()
         self.connection.leave()
 
     def _tick(self) -> float:
         """One look at everything; returns the seconds until the next."""
         reconcile(self._store)
         self.collect()
-        runs = self._open_runs()
-        if not runs and not self._warm:
+        runs, wanted = self._open_runs(), self._warm or self.measurements.wanted
+        if not runs and not wanted and not unread(self._store, self._folder):
             self._sent.clear()
             if self.connection.client is not None and not self.connection.alive:
                 self.connection.leave()
             return IDLE_TICK
         if self.connection.client is not None and not self.connection.alive:
             self._lose()
-        self.connection.open(start=self._warm or any(record.state == "queued" for record in runs))
+        self.connection.open(start=wanted or any(record.state == "queued" for record in runs))
         if self.connection.client is None:
+            self.measurements.update(self.connection)
             self._update_without_cluster(runs)
             return TICK
         self.connection.look()
-        if self.connection.other_code and (self._warm or any(record.state == "queued" for record in runs)):
+        if self.connection.other_code and (wanted or any(record.state == "queued" for record in runs)):
             self._replace_cluster()
+        self.measurements.update(self.connection)
         if self.connection.client is None:
             return TICK
         self._warm = self._warm and not self.connection.ready
-        self._call_off()
+        self.call_off()
         states = self._states(runs)
         self.collect()  # what a task that is not known any more left behind
         for record in self._open_runs():
             if record.id in states:
                 self._update(record, states[record.id])
-        return TICK
+        return TICK if runs or wanted else IDLE_TICK
 
     def _open_runs(self) -> list[RunRecord]:
         """Runs of workers, oldest first: what queues, and what no program of its own computes."""
@@ -270,19 +305,20 @@ class Dispatcher:
 
     # What goes to them
 
-    def _call_off(self) -> None:
+    def call_off(self) -> None:
         """Stop what the workers have of runs that are over, and forget what they have no longer."""
         keys = {key.removeprefix(PREFIX) for keys in self.connection.working.values() for key in keys}
-        for run in keys | self._passed_on.keys():
+        for run in keys | self._passed_on.keys() | sent_to(self._folder, self.connection.address):
             record = self._of(run)
             if record is not None and not record.over:
                 continue
             if run not in keys:
-                if record is not None:
-                    self._expect_begun(run)
+                if record is not None and not self._expect_begun(run) and not record.attempt:
+                    self.began_unseen(run)
+                self.forget(run)
                 desired_state(self.connection.client, run).delete()
                 begun_executions(self.connection.client, run).delete()
-                self._passed_on.pop(run)
+                self._passed_on.pop(run, None)
                 self._sent.pop(run, None)
             elif record is not None:
                 self._pass_on(record, "stop")
@@ -338,7 +374,8 @@ class Dispatcher:
             }
             key = key_of(record.id)
             before = charged_so_far(record, self._store).to_json() if record.attempt else None
-            task = (work, record.id, key, self._place, record.target, record.settings, options, before)
+            address = self.connection.address
+            task = (work, record.id, key, address, self._place, record.target, record.settings, options, before)
             needs = self._needs(record)
             future = self._sent[record.id] = client.submit(*task, key=key, pure=False, resources=needs)
             go_on(future)
@@ -377,13 +414,6 @@ class Dispatcher:
                 file.flush()
                 os.fsync(file.fileno())
         return False
-
-    def forget_sent(self) -> None:
-        """Remove the notes of runs that are over."""
-        for note in (self._folder / SENT).glob("*"):
-            record = self._of(note.name)
-            if record is None or record.over:
-                self.forget(note.name)
 
     def _needs(self, record: RunRecord) -> dict[str, float] | None:
         """What a worker must have free: of a run on a GPU one card, where workers say how many they have."""

@@ -1,4 +1,4 @@
-"""The engine of runs, the one object that pages talk to: submits, holds and watches runs.
+"""The engine of runs, the one object that pages talk to: submits, holds and watches runs, and measures.
 
 All of it can be called from any thread, a Streamlit script's too: calls read and write the store, and a thread of the
 engine's own (`dispatch`) does the rest. Runs do not belong to it: they go on on their cluster when it ends.
@@ -7,14 +7,16 @@ engine's own (`dispatch`) does the rest. Runs do not belong to it: they go on on
 import atexit
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from dpviz.runs.cluster import local
+from dpviz.runs.cluster.connection import lacking
 from dpviz.runs.cluster.launch import default_workers
-from dpviz.runs.dispatch import Dispatcher, of_workers, worker_of
+from dpviz.runs.dispatch import Dispatcher, of_workers, unread, worker_of
+from dpviz.runs.measuring.measurement import Measurement, Request
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import home, private_folder
 from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, TRAINING, RunRecord, State, StoreError
@@ -108,6 +110,26 @@ class Engine:
         dispatcher.wake()
         return record.id
 
+    def measure(self, asked: Request) -> Measurement:
+        """The measurement, begun unless it is there; to be looked at again soon, or it is given up.
+
+        Raises:
+            RuntimeError: if this engine was shut down.
+        """
+        measurement = self._awake().measurements.ask(asked)
+        if not measurement.over and (absent := lacking()):
+            measurement.problem = absent
+        return measurement
+
+    def measured(self, key: Hashable) -> Measurement | None:
+        """The measurement of this key if it was asked for, under way or over."""
+        return None if self._dispatcher is None else self._dispatcher.measurements.find(key)
+
+    def measure_again(self, key: Hashable) -> None:
+        """Let a measurement that failed be asked for anew."""
+        if self._dispatcher is not None:
+            self._dispatcher.measurements.forget(key)
+
     def warm(self) -> None:
         """Start the workers in the background, so that the first run starts at once."""
         self._awake().warm()
@@ -130,6 +152,10 @@ class Engine:
     def waits(self, record: RunRecord) -> str:
         """What a run that is not over waits for, in words; "" if it waits for nothing, or is only about to begin."""
         return self.problem or (self._dispatcher.waits(record) if self._dispatcher is not None else "")
+
+    def waits_to_measure(self, measurement: Measurement) -> str:
+        """What a measurement waits for, in words; "" if it waits for nothing, or is only about to begin."""
+        return "" if self._dispatcher is None else self._dispatcher.waits_to_measure(measurement)
 
     @property
     def notice(self) -> str:
@@ -215,8 +241,8 @@ class Engine:
                 self._awake()
 
     def _has_work(self) -> bool:
-        """Whether runs of workers are open, or events of theirs wait."""
-        if any((self.folder / WAITING).glob("*.jsonl")):
+        """Whether runs of workers are open, or events of theirs wait, here or on the user's own cluster."""
+        if any((self.folder / WAITING).glob("*.jsonl")) or unread(self.store, self.folder):
             return True
         return any(map(of_workers, self.store.runs(states=OPEN)))
 

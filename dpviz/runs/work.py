@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import traceback
@@ -13,7 +12,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
-from dpviz.runs.cluster.launch import LOCAL_VARIABLE
 from dpviz.runs.cluster.memory import give_back
 from dpviz.runs.exchange.checksums import KEY, checksum
 from dpviz.runs.processes import this_process
@@ -264,6 +262,15 @@ def begun_executions(client: Any, run: str) -> Any:
     return make(f"dpviz-begun-{run}", client=client)
 
 
+GIVEN_UP = "Nobody waits for this attempt any more: its cluster has ended, or another attempt has begun."
+
+
+def executes(worker: Any, key: str) -> bool:
+    """Whether Dask's worker computes the task, and its scheduler waits for that: of one given up it does not."""
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state in ("executing", "long-running") and worker.status.name == "running"
+
+
 class Wanted:
     """Whether anybody still wants this execution of a run.
 
@@ -279,9 +286,9 @@ class Wanted:
 
     def why_not(self) -> str:
         """Why nobody does, in words; "" as long as somebody does."""
-        task, now = self._worker.state.tasks.get(self._key), time.monotonic()
-        if task is None or task.state not in ("executing", "long-running") or self._worker.status.name != "running":
-            return "Nobody waits for this attempt any more: its cluster has ended, or another attempt has begun."
+        now = time.monotonic()
+        if not executes(self._worker, self._key):
+            return GIVEN_UP
         if self._place.beside:
             self._seen = now
         if self._watched and now - self._seen > STORE_GONE:
@@ -291,13 +298,20 @@ class Wanted:
 
 
 def work(
-    run: str, key: str, place: Place, target: str, settings: Event, options: Event, before: Event | None = None
+    run: str,
+    key: str,
+    cluster: str,
+    place: Place,
+    target: str,
+    settings: Event,
+    options: Event,
+    before: Event | None = None,
 ) -> None:
-    """The Dask task of one run, whose events wait in a file; `before`: as of `Attempt`."""
+    """The Dask task of one run, whose events wait in a file; `cluster` as the app that sent it calls it; `before`: as
+    of `Attempt`."""
     from distributed import get_client, get_worker
 
     worker = get_worker()
-    cluster = "" if LOCAL_VARIABLE in os.environ else worker.scheduler.address
     described = {**this_process().to_json(), "address": worker.address, "cluster": cluster}
     client, execution = get_client(), uuid.uuid4().hex
     begun = begun_executions(client, run)

@@ -1,4 +1,4 @@
-"""Measurements made in a process beside the app, for which a page waits with progress, time left and a way out.
+"""Measurements made by workers, for which a page waits with progress, time left and a way out.
 
 A page asks with `result` while it computes, and is drawn without what is not there. The renderer then has the
 rest measured, says how far it is, and draws the page again.
@@ -13,11 +13,15 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
 from dpviz.questions.source import NoSample
-from dpviz.runs.measuring.measurement import Measurement, Request, measurements
+from dpviz.runs.engine import Engine
+from dpviz.runs.measuring.measurement import Measurement, Request
+from dpviz.ui import engine as engines
+from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
 
 SETTLE = 0.3  # seconds without a move before a measurement begins
 GLANCE = 0.05
+MOST = 500  # characters of what is said while a page waits
 
 STOPPED = "Measuring was stopped."
 COMING = "its gradients are being measured now."
@@ -43,8 +47,13 @@ def result(asked: Request) -> Any:
 
 def measured(key: Hashable) -> Any:
     """What was measured under this key; None if nothing was yet."""
-    measurement = measurements().find(key)
+    measurement = _found(key)
     return None if measurement is None else measurement.result
+
+
+def _found(key: Hashable) -> Measurement | None:
+    engine, _ = engines.current()
+    return None if engine is None else engine.measured(key)
 
 
 def kind(words: str) -> str:
@@ -53,9 +62,11 @@ def kind(words: str) -> str:
 
 
 def _problem(asked: Request) -> str:
-    measurement = measurements().find(asked.key)
-    if measurement is not None and measurement.problem:
-        return f"Nothing could be measured: {measurement.problem}"
+    _, problem = engines.current()
+    if (measurement := _found(asked.key)) is not None:
+        problem = measurement.problem
+    if problem:
+        return f"Nothing could be measured: {problem}"
     return STOPPED if asked.key in _stopped() else ""
 
 
@@ -96,21 +107,23 @@ def wait(several: Sequence[Request]) -> bool:
     while time.monotonic() < settled:
         if disturbed():
             return False
-    for asked in several:
-        if follow_progress(measurements().ask(asked), bar):
-            return False
+    engine, _ = engines.current()
+    if engine is not None:
+        for asked in several:
+            if follow_progress(engine, engine.measure(asked), bar):
+                return False
     place.empty()
     return True
 
 
-def follow_progress(measurement: Measurement, bar: Any) -> bool:
+def follow_progress(engine: Engine, measurement: Measurement, bar: Any) -> bool:
     """Say how far it is until it is over; whether the visitor moved on before."""
     shown = ""
     while not measurement.over:
-        before = measurements().before(measurement)
-        words = f"Other measurements run first: {before}." if before else measurement.words
+        words = engine.waits_to_measure(measurement) or measurement.words
+        words = words[:1].upper() + words[1:]
         if words != shown:
-            bar.progress(measurement.share or 0.0, text=words)
+            bar.progress(measurement.share or 0.0, text=plain(words, longest=MOST))
             shown = words
         if disturbed():
             return True
@@ -147,4 +160,6 @@ def stop(keys: Sequence[Hashable]) -> None:
 
 def _again(key: Hashable) -> None:
     st.session_state[Keys.STOPPED] = _stopped() - {key}
-    measurements().forget(key)
+    engine, _ = engines.current()
+    if engine is not None:
+        engine.measure_again(key)

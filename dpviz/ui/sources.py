@@ -1,4 +1,4 @@
-"""Samples in the app: measured in the process beside it, or uploaded and kept for the session."""
+"""Samples in the app: measured by workers, or uploaded and kept for the session."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -33,6 +33,8 @@ from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Locator, Pag
 
 import dpviz
 from dpviz.questions.links import TODAY, VERSION
+from dpviz.runs.cluster import local
+from dpviz.runs.store.folders import home
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,13 +109,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_app(script: Path, log: Path, *flags: str, scheme: str = "http") -> Iterator[str]:
-    """Run ``streamlit run script`` on a free port, yield its URL, and end it with all its children.
+def running_app(script: Path, log: Path, *flags: str, scheme: str = "http", runs_go_on: bool = False) -> Iterator[str]:
+    """Run ``streamlit run script`` on a free port, yield its URL, and end it with all its children and, unless its
+    runs are to go on, its cluster.
 
     The address it listens on is left to .streamlit/config.toml, as for anyone who starts the app by hand.
     Its output goes to ``log``, which is quoted when the app does not come up.
     """
-    port = free_port()
+    port, store = free_port(), home()
     flags = (f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none", *flags)
     with log.open("w") as output:
         server = subprocess.Popen(
@@ -131,6 +134,8 @@ def running_app(script: Path, log: Path, *flags: str, scheme: str = "http") -> I
         yield url
     finally:
         end_group(server)
+        if not runs_go_on:
+            local.stop(store)
 
 
 def _wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path) -> None:

@@ -58,7 +58,7 @@ def started(page: Page) -> None:
 
 
 def test_whatever_is_killed_the_page_says_so(browser: Browser, home: Path, tmp_path: Path) -> None:
-    with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
+    with running_app(ROOT / "app.py", tmp_path / "first.log", runs_go_on=True) as url:
         page = visitor(browser, url)
         started(page)
         kill(home, "dpviz.runs.cluster.worker")

@@ -173,6 +173,11 @@ def processes_of(engine: Engine) -> list[psutil.Process]:
     return family(cluster.process.pid)
 
 
+def workers_of(engine: Engine) -> list[int]:
+    """Those that live, or are being started."""
+    return [process.pid for process in processes_of(engine)[1:] if not gone([process])]
+
+
 def running(engine: Engine, steps: int = 3) -> str:
     """A run without end that took some steps."""
     run = engine.submit(ENDLESS, target=PLAIN)

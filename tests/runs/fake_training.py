@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dpviz.training.progress import advance, task
+
 
 def plain(settings: dict[str, Any], emit: Callable[[dict[str, Any]], None], control: Any, **options: Any) -> None:
     """`steps` steps of `pause` seconds each, held by the control."""
@@ -22,6 +24,28 @@ def plain(settings: dict[str, Any], emit: Callable[[dict[str, Any]], None], cont
         time.sleep(settings.get("pause", 0.0))
         emit({"kind": "step", "step": step, "loss": 1.0 / step, "sent": time.time()})
     emit({"kind": "done", "step": step, "text": "All steps done.", "test_accuracy": 0.5})
+
+
+def counted(count: int, pause: float = 0.0, note: str = "") -> dict[str, Any]:
+    """A measurement that counts, notes each number at the end of the file `note`, and says who counted."""
+    with task("counting", "sheep", count):
+        for number in range(count):
+            time.sleep(pause)
+            advance()
+            if note:
+                with Path(note).open("a") as file:
+                    file.write(f"{number} ")
+    return {"count": count, "pid": os.getpid()}
+
+
+def content(path: str) -> tuple[str, str]:
+    """A measurement of a file: what is in it, and where it lay."""
+    return Path(path).read_text(), path
+
+
+def not_counted(kind: str) -> None:
+    """A measurement that comes to nothing."""
+    raise {"value": ValueError, "other": RuntimeError}[kind]("out of luck")
 
 
 def releasing(settings: dict[str, Any], emit: Any, control: Any, weights_to: str, waiting: str) -> None:

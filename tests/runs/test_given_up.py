@@ -13,13 +13,13 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import merge_events
 from dpviz.runs import claims, waiting
-from dpviz.runs.dispatch import SENT, Dispatcher
+from dpviz.runs.dispatch import SENT, Dispatcher, unread
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checksums import with_checksums
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import ACTIVE, TRAINING, Delivery, Event, EventRow
+from dpviz.runs.store.records import ACTIVE, TRAINING, UNREAD, Delivery, Event, EventRow
 from dpviz.runs.store.store import Store
 from dpviz.runs.waiting import EventFile, Place
 from dpviz.training.accounts.claims import planned_claim
@@ -198,10 +198,39 @@ def test_a_run_whose_scheduler_is_gone_claims_nothing_and_is_not_sent_again(
     assert store.run(run).attempt == 1
     store.change_state(run, "lost", only=("running",))
     assert not claim_of(store, run).holds, "nothing says how many examples it had"
+    assert (tmp_path / SENT / run).exists()
+
+
+@pytest.mark.parametrize(("scheduler", "charged"), [("Scheduler-1", []), ("Scheduler-2", [UNREAD])])
+def test_a_run_that_was_stopped_before_anybody_heard_of_its_start_may_have_begun(
+    store: Store,
+    dispatcher: Dispatcher,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scheduler: str,
+    charged: list[str],
+) -> None:
+    """Its scheduler knows whether it did; another one does not."""
+    run = store.create(target=TRAINING, settings=PLAN.to_json(), options={}).id
     note = tmp_path / SENT / run
-    assert note.exists()
-    dispatcher.forget_sent()
+    note.parent.mkdir()
+    note.write_text('["tls://far:8786", "Scheduler-1"]')
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tls://far:8786")
+    assert unread(store, tmp_path)
+    client = Mock(scheduler_info=lambda n_workers: {"id": scheduler})
+    away = Mock(local=False, address="tls://far:8786", client=client, working={})
+    monkeypatch.setattr(dispatcher, "connection", away)
+    monkeypatch.setattr("dpviz.runs.dispatch.begun_executions", lambda *_: Mock(get=lambda timeout: []))
+    monkeypatch.setattr("dpviz.runs.dispatch.desired_state", Mock())
+    dispatcher.call_off()
+    assert note.exists(), "it waits"
+    store.set_desired(run, "stop")
+    dispatcher.call_off()
+    assert [attempt["outcome"] for attempt in store.attempts(run)] == charged
     assert not note.exists()
+    assert unread(store, tmp_path) == bool(charged)
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
+    assert not unread(store, tmp_path)
 
 
 def test_half_of_a_note_says_that_nothing_was_sent(

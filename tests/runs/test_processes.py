@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from dpviz.runs import reconcile
-from dpviz.runs.child import Child
 from dpviz.runs.processes import Process, is_alive, process_of, start_mark, this_machine, this_process
 from dpviz.runs.store.store import Store
 
@@ -52,19 +50,6 @@ def test_names_with_brackets_and_spaces() -> None:
         capture_output=True, text=True, cwd=os.getcwd(),
     )  # fmt: skip
     assert found.stdout.strip() == "True"
-
-
-@pytest.mark.parametrize(("source", "code"), [("input(); sys.exit(3)", 1), ("time.sleep(60)", -9)])
-def test_a_child_ends_with_its_input_or_by_force(tmp_path: Path, source: str, code: int) -> None:
-    """An end of input ends the first one in its own way, at once; the second one does not listen."""
-    log = tmp_path / "logs" / "child.log"
-    made = Child(["-c", f"import sys, time; {source}"], log, {"PATH": ""})
-    made.close(30.0 if code > 0 else 0.2)
-    made.output.close()
-    assert made.code == code
-    assert made._input.closed
-    assert log.stat().st_mode & 0o077 == 0
-    assert ("EOFError" in log.read_text()) == (code > 0)
 
 
 # Runs whose program is gone are found out by whoever looks.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.child import Child
+from dpviz.runs.cluster import local
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store.copies import KEPT, backup_of
 from dpviz.runs.store.file import Damaged
@@ -571,4 +571,4 @@ def test_pipes_beside_the_store(tmp_path: Path, path: Path, made: Made) -> None:
     log.parent.mkdir()
     os.mkfifo(log)
     with pytest.raises(OSError, match=r"workers\.log is no plain file"):
-        Child(["-c", ""], log, {})
+        local.start(tmp_path, 1, log, {})

@@ -2,15 +2,33 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import Event
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.settings import RunSettings
 from dpviz.ui import measuring
 from tests.ui.runs_made import TINY, events_of, fresh_engine
+
+
+@pytest.fixture(scope="session")
+def shared_measurer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One engine for all that is measured: its workers take seconds to start."""
+    made = Engine(tmp_path_factory.mktemp("measured"), workers=1)
+    yield made
+    made.shutdown()
+    local.stop(made.folder)
+
+
+@pytest.fixture(autouse=True)
+def measurer(shared_measurer: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """Pages have that one measure, whichever store they look at."""
+    monkeypatch.setattr(measuring, "engines", SimpleNamespace(current=lambda: (shared_measurer, "")))
+    return shared_measurer
 
 
 @pytest.fixture(autouse=True)

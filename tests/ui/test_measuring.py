@@ -1,11 +1,10 @@
-"""What pages have measured in the process beside the app: progress, sharing, a stop, bad ends, and no PyTorch here."""
+"""What pages have measured by workers: progress, sharing, a stop, bad ends, and no PyTorch here."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +13,9 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.testing.v1 import AppTest
 
-from dpviz.runs.engine import engine
-from dpviz.runs.measuring.measurement import Measurements
+from dpviz.runs.engine import Engine
 from dpviz.ui import measuring
+from tests.runs.conftest import kill, until, workers_of
 from tests.ui.driver import open_app, press, put, said
 
 ROOT = Path(__file__).parents[2]
@@ -24,23 +23,6 @@ QUICK = "lkrun=small&model=logistic&lksteps=20&lkexamples=60"
 ENDLESS = "lkrun=small&model=mlp&lksteps=20000&lkexamples=60"
 During = Callable[[Callable[[], None]], list[str]]
 WAYS_ON = {"Try again", "Measure"}
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurements]:
-    """One process for all tests that leave it able to measure: starting it takes seconds."""
-    made = Measurements(tmp_path_factory.mktemp("logs") / "logs" / "measurements.log")
-    yield made
-    made.close()
-
-
-@pytest.fixture(autouse=True)
-def own(shared: Measurements, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measurements]:
-    """A store of one's own, and those measurements."""
-    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
-    monkeypatch.setattr(measuring, "measurements", lambda: shared)
-    yield shared
-    engine().shutdown()
 
 
 @pytest.fixture
@@ -51,12 +33,12 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
         told: list[str] = []
         look_around, follow = measuring.disturbed, measuring.follow_progress
 
-        def following(measurement: Any, bar: Any) -> bool:
+        def following(engine: Engine, measurement: Any, bar: Any) -> bool:
             def progress(share: float, text: str) -> None:
                 told.append(text)
                 bar.progress(share, text=text)
 
-            return follow(measurement, SimpleNamespace(progress=progress))
+            return follow(engine, measurement, SimpleNamespace(progress=progress))
 
         def acting() -> bool:
             act()
@@ -73,51 +55,73 @@ def ways_on(at: AppTest) -> list[str]:
     return [button.label for button in at.button if button.label in WAYS_ON]
 
 
-def test_progress_is_said_and_sessions_share(
-    own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Kept alive by being looked at, also while the process loads; a cluster elsewhere has no part in it."""
+def test_progress_is_said_and_sessions_share(measurer: Engine, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept alive by being looked at, also while the workers load."""
     monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.7)
-    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
     told = during(lambda: None)
     at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=2000"))
-    assert told[0].startswith("The measuring process starts, 0 s so far")
     assert any(text.startswith("Training the network: ") and text.endswith(" left.") for text in told)
     assert "gradient distances of training" in said(at, "headline")[0]
     assert not any(button.label == "Stop" for button in at.button)
-    before, child = len(told), own.worker
+    before = len(told)
     open_app("leakage", QUICK.replace("lksteps=20", "lksteps=2000&lkview=attack"))
-    assert (len(told), own.worker) == (before, child)
+    assert len(told) == before
 
 
 @pytest.mark.sweep
-def test_bad_ends_are_said_with_a_way_on(own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while it measures; then no process to be had; then tried again with one."""
-    killed: list[int] = []
+def test_bad_ends_are_said_with_a_way_on(measurer: Engine, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra; then killed twice; then tried again."""
+    killed: list[int] = []  # how much had been said then
 
-    def kill() -> None:
-        if not killed and told and told[-1].startswith("Training") and own.worker is not None:
-            killed.append(own.worker)
-            os.kill(own.worker, signal.SIGKILL)
+    def kill_it() -> None:
+        since = told[killed[-1] :] if killed else told
+        again = not killed or any(not text.startswith("Training") for text in since)
+        if len(killed) < 2 and again and since and since[-1].startswith("Training"):
+            killed.append(len(told))
+            kill(workers_of(measurer)[0])
 
-    told = during(kill)
-    at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=1500"))
-    assert "was killed (signal 9)" in said(at, "problem")[0]
-    assert "measurements.log" in said(at, "problem")[0]
+    told = during(kill_it)
     with monkeypatch.context() as broken:
-        broken.setattr("dpviz.runs.measuring.measurement.MODULE", "dpviz.runs.nothing")
-        press(at, "Try again")
-        assert "ended by itself (code 1)" in said(at, "problem")[0]
+        broken.setattr("dpviz.runs.cluster.connection.NEEDED", ("not_there_at_all",))
+        at = open_app("leakage", ENDLESS.replace("20000", "19000"))
+        assert "pip install 'dpviz[train]'" in said(at, "problem")[0]
         at.run()
         assert ways_on(at) == ["Try again"]
     press(at, "Try again")
+    assert "ended, one after the other" in said(at, "problem")[0]
+    put(at, "value.lksteps", 20.0)
     assert "gradient distances of training" in said(at, "headline")[0]
     assert not said(at, "problem")
     assert ways_on(at) == []
 
 
-def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The button ends the wait; what nobody waits for ends too, and the process goes on to the next."""
+def test_a_page_that_waits_for_a_run_says_so(measurer: Engine, during: During) -> None:
+    """The name of the run is shown as it was written."""
+    patient = {"steps": 100_000, "pause": 0.01}
+    run = measurer.submit(patient, target="tests.runs.fake_training:plain", name="*My* run")
+    until(lambda: measurer.run(run).steps)
+
+    def stop() -> None:
+        if any("busy" in text for text in told):
+            measurer.stop(run)
+
+    told = during(stop)
+    at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=30"))
+    assert r"It waits for a free worker; one is busy with \*My\* run." in told
+    assert "gradient distances of training" in said(at, "headline")[0]
+
+
+def test_without_a_store_a_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "engines", SimpleNamespace(current=lambda: (None, "no room")))
+    at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=40"))
+    assert said(at, "problem")[0] == "Nothing could be measured: no room"
+    assert ways_on(at) == ["Try again"]
+    press(at, "Try again")
+    assert ways_on(at) == ["Try again"]
+
+
+def test_stopped_by_hand_and_given_up(measurer: Engine, during: During, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The button ends the wait; what nobody waits for ends too, and the worker goes on to the next."""
     monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.3)
     stopped: list[bool] = []
 
@@ -133,14 +137,15 @@ def test_stopped_by_hand_and_given_up(own: Measurements, during: During, monkeyp
     at = open_app("leakage", ENDLESS)
     assert said(at, "problem") == [measuring.STOPPED]
     assert ways_on(at) == ["Measure"]
-    child = own.worker
+    before = workers_of(measurer)
     put(at, "value.lksteps", 20.0)
     assert "gradient distances of training" in said(at, "headline")[0]
-    assert own.worker == child
+    assert workers_of(measurer) == before
 
 
 WALK = """
 import json, sys
+from dpviz.runs.engine import engine
 from dpviz.ui.page import places
 from tests.ui.driver import go_to, open_app, press, said
 query = "source=measured&model=logistic&trained=3&examples=60&curves=bayesian.moments&lkrun=small"
@@ -149,6 +154,7 @@ told = {}
 for page in list(places())[1:]:
     go_to(at, page).run()
     told[page] = [[one.message for one in at.exception], said(at, "problem"), "torch" in sys.modules]
+engine().end_workers()
 print(json.dumps(told))
 """
 

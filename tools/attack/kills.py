@@ -42,7 +42,7 @@ from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
-engine = Engine(Path({folder!r}), workers=1, preload=())
+engine = Engine(Path({folder!r}), workers=1, preload=False)
 run = engine.submit({{"steps": 100000, "pause": 0.01}}, target={target!r})
 queued = engine.submit({{"steps": 3}}, target={target!r})
 while engine.run(run).steps < 3:
@@ -161,7 +161,7 @@ def attack(victim: str, moment: float) -> Round:
             run, queued, host, worker = app.stdout.readline().split()
             processes = family(int(host))
             time.sleep(moment)
-            engine = Engine(folder, workers=1, preload=())
+            engine = Engine(folder, workers=1, preload=False)
             before = engine.store.events(run)
             kill({"worker": int(worker), "host": int(host), "app": app.pid}[victim])
             begun = time.monotonic()

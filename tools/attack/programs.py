@@ -88,7 +88,7 @@ class Program:
 
 def claimed(folder: Path) -> float:
     """The ε of the only run there, as another app sees it."""
-    engine = Engine(folder, workers=1, preload=())
+    engine = Engine(folder, workers=1, preload=False)
     try:
         (record,) = engine.runs()
         return claim_of_record(record, engine.store).epsilon

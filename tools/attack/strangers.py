@@ -2,13 +2,16 @@
 
 Every pair of a Host and an Origin header is tried on the websocket and on each kind of address. Another account sends
 the right ones, with all that proxies say, comes first to the shared folder for temporary files, and stands where
-browsers look for "localhost" first. A plain Dask client without the certificate tries the ports of the workers.
+browsers look for "localhost" first. While the cluster is up, a plain Dask client without the certificate tries its
+ports; another account does the same, and tries to read the certificate and what waits to be recorded.
 """
 
 import json
 import os
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -17,10 +20,15 @@ from urllib.parse import urlsplit
 import psutil
 from websockets.sync.client import connect
 
+from dpviz.runs.cluster import local
+from dpviz.runs.waiting import FOLDER as WAITING
 from tests.browser.driver import ROOT, running_app
 from tests.browser.test_strangers import KNOCK, SQUAT, answer, shake_hands
 from tests.other_account import CAN_BE_OTHERS, by_another
+from tests.runs.conftest import family
+from tests.runs.test_engine import refused_by
 from tests.runs.test_private import PLANT
+from tools.attack.crowd import open_page
 
 HOSTS = ("127.0.0.1", "localhost", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "0.0.0.0", "")
 ORIGINS = (
@@ -60,8 +68,16 @@ def table() -> str:
                 found = answer(url, path, method, Host=named, Origin=said)
                 note(counts[method], own, found.status != 403)
         plant(Path(shared))
-        ports, let_in = listeners(url)
+        before = everything(Path(shared))
+        home = Path(os.environ["DPVIZ_HOME"])
+        for folder in (home.parent, home):  # nothing but its own permissions guards the folder of the cluster
+            folder.chmod(0o755)
+        with cluster_of(url, home) as ports:
+            addresses = [f"{protocol}://127.0.0.1:{port}" for port in ports for protocol in ("tcp", "tls")]
+            let_in = sum(not refused_by(address) for address in addresses)
+            at_cluster = another_account_at_the_cluster(home, ports)
         ran = (Path(shared) / "dask-scratch-space" / "ran").exists()
+        ours = len(everything(Path(shared)) - before)
         accounts = another_account(port)
     rows = [f"| {kind} | {own} | {strangers} | {let} |" for kind, (own, strangers, let) in counts.items()]
     return "\n".join(
@@ -73,9 +89,11 @@ def table() -> str:
             "| request | own pages answered | strangers' requests | let in |",
             "|---|---|---|---|",
             *rows,
-            f"| Dask client without the certificate | – | {ports} | {let_in} |",
+            f"| Dask client without the certificate | – | {len(addresses)} | {let_in} |",
+            f"| another account, at the cluster's ports and files | – | {at_cluster[0]} | {at_cluster[1]} |",
             f"| another account, right headers | – | {accounts[0]} | {accounts[1]} |",
             f"| its folder for Dask's temporary files, code run | – | {int(CAN_BE_OTHERS)} | {int(ran)} |",
+            f"| files of ours in the shared folder for temporary files | – | – | {ours} |",
             *([] if CAN_BE_OTHERS else ["", "Not as root: another account could not be tried."]),
         ]
     )
@@ -105,10 +123,52 @@ def note(count: list[int], own: bool, let_in: bool) -> None:
     count[2] += not own and let_in
 
 
-def listeners(url: str) -> tuple[int, int]:
-    """How many ports the workers' processes listen on, and how many let a plain Dask client in."""
-    from tests.runs.test_engine import refused_by
+# What another account may try at the cluster: its files, and its ports without a certificate. Who is let in hears
+# Dask's first message.
+BREAK_IN = """
+files, ports = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+outcomes = []
+for file in files:
+    for attempt in (lambda: open(file, "rb").read(), lambda: os.listdir(file), lambda: open(file, "ab")):
+        try:
+            attempt()
+            outcomes.append(True)
+        except OSError:
+            outcomes.append(False)
+blind = ssl._create_unverified_context()
+for port in ports:
+    for secure in (True, False):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=2) as plain:
+                connection = blind.wrap_socket(plain) if secure else plain
+                heard = connection.recv(8)
+            outcomes.append(bool(heard) and heard[:1] != b"\\x15")  # an alert of TLS is a refusal
+        except OSError:
+            outcomes.append(False)
+print(json.dumps(outcomes))
+"""
 
+
+def another_account_at_the_cluster(home: Path, ports: Iterable[int]) -> tuple[int, int]:
+    """How often another account tried to get at the cluster of the store, and how often it could."""
+    if not CAN_BE_OTHERS:
+        return 0, 0
+    folder = local.folder_of(home)
+    files = [folder, home / WAITING, *folder.iterdir()]
+    outcomes = json.loads(
+        by_another(BREAK_IN, json.dumps(list(map(str, files))), json.dumps(list(ports)), loaded="import ssl")
+    )
+    return len(outcomes), sum(outcomes)
+
+
+def everything(folder: Path) -> set[Path]:
+    """All files of this account below it."""
+    return {path for path in folder.rglob("*") if path.lstat().st_uid == os.geteuid()}
+
+
+@contextmanager
+def cluster_of(url: str, home: Path) -> Iterator[set[int]]:
+    """The ports on which scheduler and workers listen while somebody has the Train page open."""
     opened = f"http://127.0.0.1:{urlsplit(url).port}"
     with connect(
         f"{opened.replace('http', 'ws')}/_stcore/stream",
@@ -116,22 +176,18 @@ def listeners(url: str) -> tuple[int, int]:
         subprotocols=["streamlit"],  # type: ignore[list-item]
         proxy=None,
     ) as visitor:
-        from tools.attack.crowd import open_page
-
         open_page(visitor, "train")
         end, ports = time.monotonic() + 60.0, set[int]()
         while len(ports) < 2 and time.monotonic() < end:  # scheduler and a worker
             time.sleep(0.5)
-            family = [p for p in psutil.process_iter(["cmdline"]) if "dpviz.runs." in " ".join(p.info["cmdline"] or [])]
+            cluster = local.find(home)
             ports = {
                 connection.laddr.port
-                for process in family
-                if os.environ["DPVIZ_HOME"] == process.environ().get("DPVIZ_HOME")
+                for process in (family(cluster.process.pid) if cluster else ())
                 for connection in process.net_connections()
                 if connection.status == psutil.CONN_LISTEN
             }
-        addresses = [f"{protocol}://127.0.0.1:{port}" for port in ports for protocol in ("tcp", "tls")]
-        return len(addresses), sum(not refused_by(address) for address in addresses)
+        yield ports
 
 
 if __name__ == "__main__":

@@ -18,6 +18,20 @@ ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 
 NEEDED = ("distributed", "cryptography")
 
+
+def lacking() -> str:
+    """What has to be installed before there can be a cluster, in words; "" if nothing."""
+    absent = next((package for package in NEEDED if importlib.util.find_spec(package) is None), "")
+    return (
+        f"Training and measuring need {absent}, which is not installed: pip install 'dpviz[train]'." if absent else ""
+    )
+
+
+def chosen() -> str:
+    """The address of the user's own scheduler; "" where there is none."""
+    return os.environ.get(ADDRESS_VARIABLE, "")
+
+
 # Seconds that a scheduler may take to answer.
 CONNECT_LIMIT = 10.0
 
@@ -102,6 +116,7 @@ class Connection:
         self.working: dict[str, tuple[str, ...]] = {}
         self._store, self._workers, self._preload, self._log = store, workers, preload, log
         self._cluster: local.Cluster | None = None
+        self._address = ""
         self._started: tuple[subprocess.Popen[bytes], float] | None = None  # and when, on the monotonic clock
         self._own: set[int] = set()  # hosts that this connection started
         self._tries = 0  # failed ones since the last that went well
@@ -128,14 +143,14 @@ class Connection:
     @property
     def local(self) -> bool:
         """Whether runs are computed by the store's own cluster."""
-        return self._cluster is not None or (self.client is None and not os.environ.get(ADDRESS_VARIABLE))
+        return self._cluster is not None or (self.client is None and not chosen())
 
     # From its own thread
 
     @property
     def address(self) -> str:
-        """Of the scheduler that is connected; "" for the local one, or none."""
-        return "" if self.client is None or self.local else str(self.client.scheduler.address)
+        """Of the scheduler that is connected, as the user chose it; "" for the local one, or none."""
+        return "" if self.client is None or self.local else self._address
 
     @property
     def alive(self) -> bool:
@@ -151,10 +166,9 @@ class Connection:
         if self.client is not None or time.monotonic() < self._next_try:
             return
         try:
-            for package in NEEDED:
-                if importlib.util.find_spec(package) is None:
-                    raise ClusterError(f"Training needs {package}, which is not installed: pip install 'dpviz[train]'.")
-            self._open(os.environ.get(ADDRESS_VARIABLE, ""), start=start)
+            if absent := lacking():
+                raise ClusterError(absent)
+            self._open(chosen(), start=start)
         except (ClusterError, OSError) as error:
             self.leave()
             self._next_try = time.monotonic() + min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._tries)
@@ -164,7 +178,7 @@ class Connection:
 
     def _open(self, address: str, *, start: bool) -> None:
         if address:
-            self.client = connect(address)
+            self.client, self._address = connect(address), address
         elif cluster := local.find(self._store):
             self._cluster, self.client = cluster, connect(cluster.address, security_with(cluster.certificate))
         elif self._started is not None and (code := self._started[0].poll()) is not None:

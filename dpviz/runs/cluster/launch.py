@@ -8,9 +8,6 @@ from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
 
 WORKERS_VARIABLE = "DPVIZ_WORKERS"
 
-# Set for the workers of a local cluster.
-LOCAL_VARIABLE = "DPVIZ_LOCAL_CLUSTER"
-
 
 def default_workers() -> int:
     """How many runs at once: DPVIZ_WORKERS, else one for every two cores that this process may use, at least 1."""
@@ -43,5 +40,4 @@ def worker_environment(workers: int, *, preload: bool) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONSAFEPATH": "1",  # and not the folder that the app happened to be started in
         PRELOAD_VARIABLE: "1" if preload else "",
-        LOCAL_VARIABLE: "1",
     }

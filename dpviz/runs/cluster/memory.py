@@ -5,8 +5,6 @@ import gc
 import sys
 from contextlib import suppress
 
-from dpviz._extras import extra
-
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # glibc's names for them, without the M_
 
 # Bytes that a worker may hold between two pieces of work: with PyTorch loaded a fresh one holds 350 MB. Beyond it is
@@ -31,13 +29,3 @@ def keep_little() -> None:
             library = ctypes.CDLL(None)
             library.mallopt(_ARENA_MAX, 2)
             library.mallopt(_MMAP_THRESHOLD, 1_000_000)
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that the process holds; 0 if there is none."""
-    with extra("train"):
-        import psutil
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:
-        return 0

@@ -1,21 +1,41 @@
 """One worker process: ``python -m dpviz.runs.cluster.worker PLACE``, started and started again by `cluster.host`.
 
-Dask's own watcher of workers (the nanny) is not used: a worker that was killed while its watcher still waited for it to
-come up was, on a busy machine, never replaced.
+Dask's own watcher of workers (the nanny) is not used: one whose first worker is killed while it starts gives up, and no
+other comes in its place (`tests/runs/test_nanny.py`).
 """
 
 import asyncio
+import ctypes
 import json
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
-from dpviz.runs.child import end_with_parent
 from dpviz.runs.cluster.local import CERTIFICATE
 from dpviz.runs.cluster.tls import security_with, without_pages
 
 # Whether to load PyTorch before the first run comes; set by who starts the cluster.
 PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """On Linux the kernel kills this process when its parent ends, also when it is busy in native code; elsewhere a
+    thread does it once Python runs again."""
+    parent = os.getppid()
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
 
 
 def preload() -> None:

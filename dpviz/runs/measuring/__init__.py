@@ -1,1 +1,1 @@
-"""Measurements on networks and data, in a child process: the app itself loads no PyTorch."""
+"""Measurements on networks and data, as tasks of the cluster that trains: the app itself loads no PyTorch."""

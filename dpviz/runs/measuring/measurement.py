@@ -1,38 +1,40 @@
-"""Measurements on networks and data, made in a child process, so that the app itself never loads PyTorch.
+"""Measurements on networks and data, made by workers, so that the app itself never loads PyTorch.
 
 A measurement is asked for by value: whoever asks for the same gets the same one, under way or done. It goes on as long
-as somebody looks at it, and is given up soon after nobody does. They are made one after the other in one process
-(`measuring.worker`), beside the workers that train: nobody waits for the end of a run, and a cluster elsewhere
-changes nothing, for parameters and data are read where the app is.
+as somebody looks at it, and is given up soon after nobody does, or with the app. Each is a task of the cluster that
+trains (`measuring.task`), before the runs that wait there: while runs keep all workers busy, it waits for one.
 """
 
-import atexit
 import pickle
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Mapping
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.child import Child
-from dpviz.runs.cluster import memory
-from dpviz.runs.cluster.launch import usable_cores, worker_environment
-from dpviz.runs.store.folders import home
+from dpviz.runs.cluster.connection import Connection
+from dpviz.runs.measuring.task import PREFIX, TOPIC, SentFile, TaskResult, measure
 
-MODULE = "dpviz.runs.measuring.worker"
+CLOSED = "the app is about to end."
+GONE = "the workers have gone, and the measurement with them."
+DIED = "the workers that measured ended, one after the other (out of memory, or killed); their log may say more."
 
-# Seconds without a look after which a measurement is given up, and without work after which the process ends.
+# Seconds without a look after which a measurement is given up.
 FORGOTTEN = 3.0
-IDLE = 120.0
-
-# Seconds that the process has for its own end.
-CLOSING = 2.0
 
 # Bytes of results that are kept, as sent.
 MOST_KEPT = 64_000_000
+
+# Dask's order among what waits: runs have 0, and what is greater goes first.
+PRIORITY = 1
+
+# Seconds that the way of a result may take.
+FETCHING = 5.0
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Request:
 
     Attributes:
         key: Stands for the result: the same key, the same measurement.
-        target: "module:function", called in the child with the arguments; its result comes back pickled.
-        arguments: JSON values.
+        target: "module:function", called by a worker with the arguments; its result comes back pickled.
+        arguments: JSON values, and files of the app's as `Path`, whose content is sent to workers elsewhere.
     """
 
     key: Hashable
@@ -55,26 +57,33 @@ class Measurement:
     """One that was asked for.
 
     Attributes:
+        task: Key of its task.
+        future: Dask's, which keeps the task alive; None before it is sent.
         result: What the target returned; None before the end.
         problem: Why there is none, in words; "" if nothing is wrong.
         doing, since: What is being done now, in words, and from when on.
         share: How much of that is done, in [0, 1]; None where that is not known.
+        heard: Whether a worker has said something of it.
         seen: When somebody looked last, on the monotonic clock.
+        size: Bytes of the result, as sent.
     """
 
     asked: Request
+    task: str = field(default_factory=lambda: PREFIX + uuid.uuid4().hex)
+    future: Any = None
     result: Any = None
     problem: str = ""
-    doing: str = "The measuring process starts"
+    doing: str = "Measuring begins"
     since: float = field(default_factory=time.monotonic)
     share: float | None = None
+    heard: bool = False
     seen: float = field(default_factory=time.monotonic)
     size: int = 0
 
     def tell(self, doing: str, share: float | None) -> None:
         if share is not None or doing.partition(":")[0] != self.doing.partition(":")[0]:
             self.since = time.monotonic()
-        self.doing, self.share = doing, share
+        self.doing, self.share, self.heard = doing, share, True
 
     @property
     def words(self) -> str:
@@ -95,151 +104,139 @@ class Measurement:
         return time.monotonic() - self.seen > FORGOTTEN
 
 
+def _sendable(value: Any, connection: Connection) -> Any:
+    if not isinstance(value, Path):
+        return value
+    return str(value) if connection.local else SentFile(value.name, value.read_bytes())
+
+
 class Measurements:
-    """All measurements of this process, by key; called from any thread.
+    """All measurements of an engine, by key.
 
     Args:
-        log: File for messages of the child; the folder of the store's logs if None.
+        wake: Called when there is something for `update` to do.
     """
 
-    def __init__(self, log: Path | None = None) -> None:
-        self._log = log
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
         self._by_key: OrderedDict[Hashable, Measurement] = OrderedDict()
-        self._queue: deque[Measurement] = deque()
-        self._changed = threading.Condition()
-        self._process: Child | None = None
-        self._busy = False  # whether one is under way
-        self._closed = False
-        # The child ends with the thread that started it, so this one lives on.
-        self._thread: threading.Thread | None = None
+        self._lock = threading.RLock()
+        self._heard: Any = None  # the client whose workers are listened to
+
+    # From any thread
 
     def find(self, key: Hashable) -> Measurement | None:
         """The measurement if it was asked for, under way or over."""
-        with self._changed:
+        with self._lock:
             return self._by_key.get(key)
 
     def ask(self, asked: Request) -> Measurement:
         """The measurement, begun unless it is there; to be looked at again within `FORGOTTEN` seconds."""
-        with self._changed:
-            if asked.key not in self._by_key:
-                if self._closed:
-                    raise RuntimeError("Measurements were closed.")
-                self._by_key[asked.key] = Measurement(asked)
-                self._queue.append(self._by_key[asked.key])
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="dpviz-measurements", daemon=True)
-                    self._thread.start()
-                self._changed.notify()
+        with self._lock:
+            measurement = self._by_key.setdefault(asked.key, Measurement(asked))
             self._by_key.move_to_end(asked.key)
-            measurement = self._by_key[asked.key]
             measurement.look()
-            return measurement
+        if not measurement.over:
+            self._wake()
+        return measurement
 
     def forget(self, key: Hashable) -> None:
         """Let a failed one be tried again."""
-        with self._changed:
+        with self._lock:
             if key in self._by_key and self._by_key[key].problem:
                 del self._by_key[key]
 
-    def before(self, measurement: Measurement) -> int:
-        """How many others go first."""
-        with self._changed:
-            return self._queue.index(measurement) + self._busy if measurement in self._queue else 0
+    def close(self) -> None:
+        """Nothing is measured any more."""
+        for measurement in self._open():
+            measurement.problem = CLOSED
+            measurement.future = None
+
+    # From the thread that owns the connection
 
     @property
-    def worker(self) -> int | None:
-        """Process id of the child; None while there is none."""
-        process = self._process
-        return process.pid if process is not None and process.alive else None
+    def wanted(self) -> bool:
+        """Whether any is to be sent or under way; those that nobody waits for are given up."""
+        for measurement in self._open():
+            if measurement.forgotten:
+                self._give_up(measurement)
+        return bool(self._open())
 
-    def close(self) -> None:
-        """End the child; what waits is dropped."""
-        with self._changed:
-            self._closed = True
-            self._queue.clear()
-            self._changed.notify()
-        if self._process is not None:
-            self._process.close(CLOSING)
-        if self._thread is not None:
-            self._thread.join(5.0)
+    def update(self, connection: Connection) -> None:
+        """Send what was asked for, and take what has come."""
+        for measurement in self._open():
+            if measurement.future is None:
+                if connection.ready and connection.equipped() and not connection.other_code:
+                    self._send(measurement, connection)
+            elif measurement.future.client is not connection.client:
+                measurement.future, measurement.problem = None, GONE
+            elif measurement.future.done():
+                self._take(measurement)
 
-    def _run(self) -> None:
-        while not self._closed:
-            with self._changed:
-                self._busy = False
-                idle = not self._queue and not self._changed.wait(IDLE)
-                measurement = self._queue.popleft() if self._queue else None
-                self._busy = measurement is not None
-            if measurement is None:
-                if idle:
-                    self._end()  # its memory is given back
-            elif measurement.forgotten:
-                self._drop(measurement)
-            else:
-                self._measure(measurement)
-        self._end()
+    def _open(self) -> list[Measurement]:
+        with self._lock:
+            return [measurement for measurement in self._by_key.values() if not measurement.over]
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.close(CLOSING)
-            process.output.close()
+    def _send(self, measurement: Measurement, connection: Connection) -> None:
+        client, asked = connection.client, measurement.asked
+        try:
+            arguments = {name: _sendable(value, connection) for name, value in asked.arguments.items()}
+        except OSError as error:
+            measurement.problem = str(error)
+            return
+        if self._heard is not client:
+            client.subscribe_topic(TOPIC, self._hear)
+            self._heard = client
+        measurement.future = client.submit(
+            measure,
+            measurement.task,
+            asked.target,
+            arguments,
+            key=measurement.task,
+            pure=False,
+            priority=PRIORITY,
+        )
+        measurement.future.add_done_callback(lambda _: self._wake())
 
-    def _drop(self, measurement: Measurement) -> None:
-        with self._changed:
+    def _hear(self, event: tuple[float, list[Any]]) -> None:
+        """Progress of any measurement on the cluster, perhaps another app's."""
+        task, doing, share = event[1]
+        for measurement in self._open():
+            if measurement.task == task:
+                measurement.tell(doing, share)
+
+    def _take(self, measurement: Measurement) -> None:
+        """What has come of it; left for the next look where it does not arrive in time."""
+        try:
+            answer: TaskResult = measurement.future.result(timeout=FETCHING)
+            measurement.size, measurement.problem = len(answer.content), answer.problem
+            if not answer.problem:
+                measurement.result = pickle.loads(answer.content)
+        except TimeoutError:
+            return
+        except CancelledError:
+            measurement.problem = GONE
+        except Exception as error:  # the page says it and stays
+            died = type(error).__name__ == "KilledWorker"
+            measurement.problem = DIED if died else f"{type(error).__name__}: {error}"
+        measurement.future = None
+        self._keep_few()
+
+    def _give_up(self, measurement: Measurement) -> None:
+        """Let Dask forget it: the worker ends what it is at. Whoever asks from now on starts it anew."""
+        with self._lock:
             if self._by_key.get(measurement.asked.key) is measurement:
                 del self._by_key[measurement.asked.key]
-
-    def _measure(self, measurement: Measurement) -> None:
-        try:
-            process = self._process
-            if process is None or not process.alive or memory.resident(process.pid) > memory.MOST_MEMORY:
-                self._end()
-                log = self._log or home() / "logs" / "measurements.log"
-                # One thread: networks here are small.
-                process = self._process = Child(["-m", MODULE], log, worker_environment(usable_cores(), preload=False))
-            self._follow(measurement, process)
-        except Exception as error:  # the page says it and stays
-            measurement.problem = f"The measuring process cannot start ({type(error).__name__}: {error})."
-        if measurement.problem and not self.worker:
-            self._end()
-
-    def _follow(self, measurement: Measurement, process: Child) -> None:
-        """Hand the work over and listen until it is over."""
-        process.say({"target": measurement.asked.target, "arguments": dict(measurement.asked.arguments)})
-        cancelled = False
-        for kind, content in process.messages():
-            if kind == "progress":
-                measurement.tell(*content)
-                if measurement.forgotten and not cancelled:
-                    cancelled = True
-                    self._drop(measurement)  # whoever asks from now on starts it anew
-                    process.say({"cancel": True})
-                continue
-            if kind == "failed":
-                measurement.problem = content
-            elif kind == "done":
-                measurement.size = len(content)
-                measurement.result = pickle.loads(content)
-                self._keep_few()
-            return
-        code = process.code
-        how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended by itself (code {code})"
-        measurement.problem = f"The process that measured {how}, perhaps because memory ran out; see {process.log}."
+        future, measurement.future = measurement.future, None
+        if future is not None:
+            with suppress(Exception):  # with its connection the task goes too
+                future.cancel()
 
     def _keep_few(self) -> None:
-        with self._changed:
+        with self._lock:
             total = sum(measurement.size for measurement in self._by_key.values())
             for key in list(self._by_key)[:-1]:
                 if total <= MOST_KEPT:
                     return
                 if self._by_key[key].over:
                     total -= self._by_key.pop(key).size
-
-
-@cache
-def measurements() -> Measurements:
-    """Those of this process, for all sessions; ended with it."""
-    made = Measurements()
-    atexit.register(made.close)
-    return made

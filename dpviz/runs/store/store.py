@@ -241,6 +241,11 @@ class Store:
             )
         return not row or row[0][1] is not None
 
+    def unread_clusters(self) -> set[str]:
+        """Where attempts ran of which not everything was read: the addresses of their schedulers, "" the local one."""
+        rows = self.file.fetch("SELECT DISTINCT worker FROM attempts WHERE outcome = ?", UNREAD)
+        return {str(json.loads(worker).get("cluster", "")) for (worker,) in rows}
+
     # Events
 
     def record(self, batches: Sequence[Delivery]) -> list[bool]:
