@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = '$(PYTHON)' tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long bench bench-gpu evidence papers attack format clean
+.PHONY: help run test test-all test-long bench bench-scale bench-gpu evidence papers attack format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,9 +38,9 @@ bench: ## Measure speed beside other libraries in the same run
 		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \
 	done
 
-bench-scale: ## Measure large stores, long runs and many viewers against their goals
+bench-scale: ## Measure stores, runs, viewers, accounting and steps against goals; write docs/scale.md (a quarter of an hour)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m benchmarks.bench_scale
+	@$(ONE_THREAD) $(PY) -m benchmarks.scale
 
 bench-gpu: ## Try private steps on a GPU and write docs/gpu.md (eight minutes at most)
 	@$(INSTALL) dev

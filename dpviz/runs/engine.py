@@ -7,7 +7,7 @@ engine's own (`dispatch`) does the rest. Runs do not belong to it: they go on on
 import atexit
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from dpviz.runs.dispatch import Dispatcher, of_workers, unread, worker_of
 from dpviz.runs.measuring.measurement import Measurement, Request
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.folders import home, private_folder
-from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, TRAINING, RunRecord, State, StoreError
+from dpviz.runs.store.records import ACTIVE, ENDED, OPEN, TRAINING, Chosen, RunRecord, State, StoreError
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import Live, RunView
 from dpviz.runs.waiting import FOLDER as WAITING
@@ -263,6 +263,11 @@ class Engine:
         """Runs as they truly are now, the newest first, at most `most` (−1: all)."""
         self._reconcile()
         return self.store.runs(deleted=deleted, states=states, most=most)
+
+    def each(self, chosen: Chosen) -> Iterator[RunRecord]:
+        """These runs as they truly are now, the newest first, read some at a time."""
+        self._reconcile()
+        return self.store.each(chosen)
 
     def states(self, states: tuple[State, ...]) -> dict[str, State]:
         """The true state of each run that is in one of these, by id, oldest first."""

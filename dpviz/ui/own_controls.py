@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
+from itertools import islice
 
 import streamlit as st
 
@@ -18,7 +19,7 @@ from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.check.fields import COUNTED
 from dpviz.questions.check.question import CHECK
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
-from dpviz.questions.leakage.stored import finished_runs
+from dpviz.questions.leakage.stored import finished_run, finished_runs
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.pasted.form import filled
 from dpviz.questions.pasted.texts import LONGEST
@@ -29,16 +30,20 @@ from dpviz.ui.answers import compute
 from dpviz.ui.state import Keys
 from dpviz.ui.train import plan
 
+MOST_RUNS = 50  # that are offered, the latest
+
 
 def network() -> None:
-    """The run whose network is looked at: the newest, each that ended here and kept its weights, or none."""
-    runs = finished_runs()
+    """The run whose network is looked at: the newest, one of those that ended here and kept their weights, or none."""
+    runs = list(islice(finished_runs(), MOST_RUNS))
+    chosen = state.get(RUN)
+    if chosen not in (NEWEST, SMALL, *(run.id for run in runs)):
+        runs += filter(None, [finished_run(chosen)])
     names = {NEWEST: f"The newest run: {runs[0].title}" if runs else "The newest run (none yet)"}
     for run in runs:  # they may be called alike; their numbers differ
         usual = f"Run {run.number}"
         names[run.id] = usual if run.title == usual else f"{run.title} · run {run.number}"
     names[SMALL] = "No run: a small network, no noise"
-    chosen = state.get(RUN)
     if chosen not in names:
         names[chosen] = f"{chosen[:12]} (not here)"
     controls.choice(Choice(RUN.key, RUN.label, NEWEST, RUN.help, options=names), horizontal=False)

@@ -161,7 +161,8 @@ def button(label: str, icon: str, act: Callable[..., Any], *, enabled: bool = Tr
 
 def download(label: str, name: str, make: Callable[[], str | bytes], icon: str = "download", **more: Any) -> None:
     """A button for the file of this name, which `make` makes when it is pressed."""
-    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    kind, packed = mimetypes.guess_type(name)
+    mime = "application/gzip" if packed else kind or "application/octet-stream"
     icon = f":material/{icon}:"
     st.download_button(label, data=make, file_name=name, mime=mime, on_click="ignore", icon=icon, **more)
 

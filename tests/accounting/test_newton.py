@@ -39,6 +39,8 @@ def test_newton_finds_the_order_that_a_search_of_the_whole_grid_finds(conversion
     assert (np.abs(place - best)[found] <= 1).all()
     scale = np.abs(least[found]) + np.log(1.0 / delta[found]) / (FINE_ORDERS[best[found]] - 1.0)  # ε is a difference
     assert (np.abs(value - least)[found] <= 1e-12 * scale).all()
+    named = values(np.flatnonzero(found)[:, None], place[found][:, None])[:, 0]
+    assert (np.abs(value[found] - named) <= 1e-12 * scale).all()
 
 
 @pytest.mark.parametrize("conversion", ["improved", "classic"])

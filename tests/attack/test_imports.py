@@ -1,6 +1,5 @@
 """A seeded part of the attack by mutated run files, and that the attack notices what breaks."""
 
-import json
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -12,8 +11,10 @@ import pytest
 from dpviz.runs.claims import GAP, claim_of_record
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_json, import_json, read_run
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.training.settings import RunSettings
+from tests.runs.exported import closed, opened, read
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 from tools.attack.imports import KINDS, attack, originals, show_everywhere
@@ -56,7 +57,7 @@ def test_a_run_with_a_gap_is_shown_everywhere(engine: Engine, trees: list[Any], 
     for tree in trees:
         gone = next(event for event in tree["events"] if event["kind"] == kind)
         tree["events"].remove(gone)
-        copy = import_json(engine.store, json.dumps(tree).encode())
+        copy = import_run(engine.store, closed(tree))
         found = claim_of_record(copy, engine.store)
         trained = RunSettings.from_json(copy.settings)
         if kind == "step" and trained.private:
@@ -81,10 +82,10 @@ def test_a_small_file_costs_little(trees: list[Any], change: dict[str, Any]) -> 
         if event["kind"] == "step":
             event["data"].update(change)
             break
-    content = json.dumps(trees[0]).encode()
+    content = closed(trees[0])
     tracemalloc.start()
     try:
-        read_run(content)
+        read(content)
     except NotARun:
         pass
     finally:
@@ -96,12 +97,12 @@ def test_a_small_file_costs_little(trees: list[Any], change: dict[str, Any]) -> 
 def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     settings = TINY.with_(secure_noise=True)
     run = record(engine, settings, events_of(settings))
-    content = json.loads(export_json(engine.store, run.id))
+    content = opened(export_run(engine.store, run.id))
     for event in content["events"]:
         if event["kind"] == "done":
             event["data"]["claim"]["epsilon"] = 0.125
-    copy = import_json(engine.store, json.dumps(content).encode())
-    honest = import_json(engine.store, export_json(engine.store, run.id))
+    copy = import_run(engine.store, closed(content))
+    honest = import_run(engine.store, export_run(engine.store, run.id))
     page = open_app("train", f"run={copy.id}")
     assert any("claims do not match" in text and "recorded 0.125" in text for text in said(page, "problem"))
     assert "0.125" not in said(page, "headline")[0]
@@ -125,7 +126,7 @@ def test_names_that_are_unknown_here_are_said_to_be(engine: Engine, trees: list[
         *(e["data"]["settings"] for e in tree["events"] if e["kind"] == "started"),
     ):
         settings |= {"data": "mars rocks", "method": "dp_new"}
-    copy = import_json(engine.store, json.dumps(tree).encode())
+    copy = import_run(engine.store, closed(tree))
     page = open_app("train", f"run={copy.id}")
     assert any("data='mars rocks'" in text for text in said(page, "caution"))
     assert "ε ≤" not in said(page, "headline")[0]

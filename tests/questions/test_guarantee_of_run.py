@@ -16,7 +16,8 @@ from dpviz.questions.guarantee.run import guarantee_of_run, others_on_the_same_d
 from dpviz.questions.guarantee.words import NO, UNKNOWN, YES
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import html_report
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
@@ -96,7 +97,7 @@ def test_a_run_without_a_claim_shows_nothing_of_its_end(engine: Engine) -> None:
 
 
 def test_a_file_is_no_evidence(engine: Engine) -> None:
-    copy = engine.look(import_json(engine.store, export_json(engine.store, made(engine))).id)
+    copy = engine.look(import_run(engine.store, export_run(engine.store, made(engine))).id)
     card = guarantee_of_run(copy, claim_of_view(copy, engine.store))
     answers = {name: reply.answer for name, reply in card.replies.items() if reply.answer != UNKNOWN}
     assert answers == {"adjacency": YES, "delta": YES}

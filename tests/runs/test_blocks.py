@@ -76,15 +76,16 @@ def test_a_digest_keeps_the_least_and_the_largest_of_each_pixel(steps: int, each
 def test_the_digest_of_a_whole_is_that_of_its_parts(cuts: tuple[int, ...]) -> None:
     story = long_run(4_000)
     story.insert(5, {"kind": "note", "step": 5, "text": "hello"})
+    for at in (9, 3_000):
+        story.insert(at, {"kind": "count", "step": at, "mechanism": [50.0, 1.0, 1], "count": 7.0})
     told = [Event(1, at, data["kind"], data["step"], 0.0, data) for at, data in enumerate(story)]
     whole = Digest.of(told)
     ends = [0, *cuts, len(told)]
     parts = [Digest.of(told[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
     again = combined([Digest.unpack(part.pack()) for part in parts])
-    assert [getattr(again, name) for name in ("events", "last", "step", "spent", "facts", "notes")] == [
-        getattr(whole, name) for name in ("events", "last", "step", "spent", "facts", "notes")
-    ]
-    assert again.spent == [[2.0, 0.1, 2_000], [1.5, 0.1, 2_000]]
+    for name in ("events", "last", "step", "spent", "counted", "facts", "notes"):
+        assert getattr(again, name) == getattr(whole, name), name
+    assert (again.spent, again.counted) == ([[2.0, 0.1, 2_000], [1.5, 0.1, 2_000]], [[50.0, 1.0, 2]])
     for name, values in whole.tables["step"].items():
         np.testing.assert_array_equal(again.tables["step"][name], values, err_msg=name)
 

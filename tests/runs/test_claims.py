@@ -1,6 +1,5 @@
 """The claim of a recorded run where it is made: attempts, starts from other runs, early ends."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,8 @@ from dpviz.runs import claims
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import disputes_of
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
 from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import Event, RunRecord
@@ -32,6 +32,7 @@ from dpviz.training.settings import RunSettings
 from dpviz.training.values import Origin
 from dpviz.training.weights import stored_parameters
 from dpviz.ui.runs.report import html_report
+from tests.runs.exported import closed, opened
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 
 N = 3133  # of Abalone
@@ -93,7 +94,7 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
     assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
     assert claim.guess == claim.pair
     assert claims.claim_of_view(engine.look(record.id), engine.store) == claim
-    copy = import_json(engine.store, export_json(engine.store, record.id))
+    copy = import_run(engine.store, export_run(engine.store, record.id))
     assert claims.claim_of_record(copy, engine.store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
     assert disputes_of(copy, engine.store) == ()
 
@@ -133,10 +134,10 @@ def test_a_file_s_claims_are_worked_out_again(engine: Engine, weights: Path) -> 
     record = finished(engine, RESTARTED, weights, trained(RESTARTED, weights))
     honest, lie = record.summary["claim"], record.summary["claim"] | {"lower": 0.0}
     lie["epsilon"] *= 0.999
-    content = json.loads(export_json(engine.store, record.id))
+    content = opened(export_run(engine.store, record.id))
     for holder in (content["run"]["summary"], *(event["data"] for event in content["events"])):
         holder |= {"claim": lie} if "claim" in holder else {}
-    copy = import_json(engine.store, json.dumps(content).encode())
+    copy = import_run(engine.store, closed(content))
     kept = [event.data["claim"] for event in engine.store.events(copy.id) if "claim" in event.data]
     assert [claim["epsilon"] for claim in (*kept, copy.summary["claim"])] == [pytest.approx(honest["epsilon"])] * 3
     assert len(disputes_of(copy, engine.store)) == 2
@@ -146,7 +147,7 @@ def test_a_file_that_left_its_plan_says_so_and_counts_have_the_noise_of_the_sett
     engine: Engine, weights: Path
 ) -> None:
     content = {
-        settings: json.loads(export_json(engine.store, finished(engine, settings, weights).id))
+        settings: opened(export_run(engine.store, finished(engine, settings, weights).id))
         for settings in (LOUD, COUNTED)
     }
     for kind, settings in (("step", LOUD), ("count", COUNTED)):
@@ -154,11 +155,11 @@ def test_a_file_that_left_its_plan_says_so_and_counts_have_the_noise_of_the_sett
             if event["kind"] == kind:
                 mechanism = event["data"]["mechanism"] if kind == "count" else event["data"]["mechanisms"][0]
                 mechanism[0] *= 0.9
-    copy = import_json(engine.store, json.dumps(content[LOUD]).encode())
+    copy = import_run(engine.store, closed(content[LOUD]))
     assert copy.summary["reason"] == NOT_AS_PLANNED
     assert claims.claim_of_record(copy, engine.store).covers == "any_end"
     with pytest.raises(NotARun, match="count_noise=0.8, found 0.72"):
-        import_json(engine.store, json.dumps(content[COUNTED]).encode())
+        import_run(engine.store, closed(content[COUNTED]))
 
 
 @both_starts
@@ -224,7 +225,7 @@ def test_a_run_on_a_gpu_says_so_in_its_claim_whoever_makes_it(engine: Engine, we
         running = finished(engine, LOUD, weights, events[:-1])
         assert clipping(claims.claim_of_record(ended, engine.store)) == said
         assert clipping(claims.claim_of_view(engine.look(running.id), engine.store)) == said
-        copy = import_json(engine.store, export_json(engine.store, ended.id))
+        copy = import_run(engine.store, export_run(engine.store, ended.id))
         assert clipping(claims.claim_of_record(copy, engine.store)) == said
 
 
@@ -323,7 +324,7 @@ def test_what_cannot_be_started_from_is_refused(engine: Engine, weights: Path) -
     refused("whose weights are not kept", finished(engine, TINY, weights, events, target="some:thing"))
     refused("whose training data are unknown", finished(engine, TINY.with_(start_from="some.pt"), weights, events))
     run = finished(engine, TINY, weights, events)
-    refused("whose weights are not kept here", import_json(engine.store, export_json(engine.store, run.id)))
+    refused("whose weights are not kept here", import_run(engine.store, export_run(engine.store, run.id)))
     engine.store.delete(run.id)
     refused("whose weights are not kept here", run)
     engine.store.undelete(run.id)

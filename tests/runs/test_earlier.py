@@ -13,7 +13,7 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs import claims
-from dpviz.runs.exchange.files import export_json, read_run
+from dpviz.runs.exchange.files import export_run
 from dpviz.runs.store import events
 from dpviz.runs.store.copies import KEPT
 from dpviz.runs.store.rescue import PREFIX
@@ -23,6 +23,7 @@ from dpviz.runs.work import Sender
 from dpviz.training.accounts.claims import odometer_reading, planned_claim
 from dpviz.training.settings import RunSettings
 from tests.runs.conftest import Opens, batch, started, steps
+from tests.runs.exported import read
 
 N = 10_000
 PLAN = RunSettings(steps=9, noise_multiplier=2.0, batch_size=1_000)
@@ -129,4 +130,4 @@ def test_its_claims_are_what_holds_now(before: Store, opens: Opens) -> None:
         assert "epsilon.odometer" not in view.steps
         assert view.steps["epsilon.mixture"][-1] == stories[name][1]["epsilon"]["odometer"][-1]
     for record in runs.values():
-        read_run(export_json(store, record.id))  # its checksums are those of what it holds now
+        read(export_run(store, record.id))  # its checksums are those of what it holds now

@@ -2,9 +2,9 @@
 
 import base64
 import csv
+import gzip
 import hashlib
 import io
-import json
 import math
 import re
 import subprocess
@@ -27,9 +27,10 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.runs import claims
 from dpviz.runs.exchange import checksums
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_json, import_json, read_run, steps_csv
+from dpviz.runs.exchange.files import export_run, steps_csv
 from dpviz.runs.exchange.format import CountEvent, NoteEvent, checked
-from dpviz.runs.store.store import Store
+from dpviz.runs.exchange.import_run import import_run
+from dpviz.runs.store.store import RunSnapshot, Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
@@ -38,6 +39,7 @@ from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.conftest import batch, started
+from tests.runs.exported import changed, opened, plain, read
 
 REFUSED = tomllib.loads((Path(__file__).parent / "refused_files.toml").read_text("utf-8"))
 NASTY = "<script>alert('x')</script> & \"quotes\""
@@ -86,18 +88,9 @@ def view(store: Store, run: str) -> RunView:
     return view_of(store.run(run), store.digest(run))
 
 
-def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
-    def apply(content: bytes) -> bytes:
-        values = json.loads(content)
-        change(values)
-        return json.dumps(values).encode()
-
-    return apply
-
-
 def copied(store: Store, run: str, change: Callable[[bytes], bytes] = bytes) -> str:
     """What its export, changed, comes back as."""
-    return import_json(store, change(export_json(store, run))).id
+    return import_run(store, change(export_run(store, run))).id
 
 
 def claim(store: Store, run: str) -> Claim:
@@ -132,7 +125,7 @@ class TestThereAndBack:
     def test_again_and_again(self, store: Store) -> None:
         """A file of a file is the same but for being marked; taken in again it stays what it is."""
         copy = copied(store, example(store))
-        first, second = (json.loads(export_json(store, run)) for run in (copy, copied(store, copy)))
+        first, second = (opened(export_run(store, run)) for run in (copy, copied(store, copy)))
         assert first["imported"] is True
         assert first == second
 
@@ -163,16 +156,99 @@ class TestThereAndBack:
         }
         one = batch(run, *events, {"kind": "note", "step": 9, "text": "in '/srv/hidden dir/b'"}, failed)
         store.record([replace(one, worker=worker)])
-        content = export_json(store, run).decode()
+        exported = export_run(store, run)
+        content = plain(exported).decode()
         with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("parquet")]
+            names = [name for name in archive.namelist() if not name.endswith(("parquet", "gz"))]
             everything = content + "".join(archive.read(name).decode() for name in names)
         for secret in ("secret-host", "10.0.0.1", "hidden", "/srv", "jane", str(Path.home()) + "/"):
             assert secret not in everything, secret
         assert "a.npz" in content  # what went wrong is still said
-        copy = import_json(store, content.encode())
+        copy = import_run(store, exported)
         assert copy.settings["start_from"] is not None  # its claim rests on what it started from
         assert any("optimiser state" in text for text in claims.claim_of_view(view(store, copy.id), store).conditions)
+
+
+def stretches(steps: int, each: int) -> list[dict[str, Any]]:
+    """A run of equal steps, `each` in an event, as training tells it but for its readings."""
+    settings = RunSettings(steps=steps, noise_multiplier=4.0, batch_size=100)
+    events: list[dict[str, Any]] = [{"kind": "started", "step": 0, "settings": settings.to_json(), "examples": 10_000}]
+    events += [
+        {"kind": "step", "step": first + each - 1, "first": first, "count": each, "distances": None,
+         "mechanisms": [[4.0, 0.01, each]], "epsilon": {}, "loss": [1.0 / step for step in range(first, first + each)]}
+        for first in range(1, steps, each)
+    ]  # fmt: skip
+    return [*events, {"kind": "done", "step": steps, "reason": "plan", "text": "", "epsilon": {}}]
+
+
+def comes_back(store: Store, told: list[dict[str, Any]]) -> None:
+    """A run of these events is exported and imported, and its copy says the same."""
+    run = started(store, "", told[0]["settings"])
+    for begin in range(0, len(told), 500):
+        store.record([batch(run, *told[begin : begin + 500], first=begin)])
+    copy = copied(store, run)
+    same = store.digest(copy)
+    assert same.spent == store.digest(run).spent == [[4.0, 0.01, told[-1]["step"]]]
+    assert [event.kind for part in store.each_event(copy, 1) for event in part] == [
+        *(event["kind"] for event in told),
+        "imported",
+    ]
+    np.testing.assert_array_equal(same.tables["step"]["loss"], store.digest(run).tables["step"]["loss"])
+    settings = RunSettings.from_json(told[0]["settings"])
+    assert claim(store, copy).epsilon == planned_claim(settings, 10_000).epsilon
+    assert view(store, copy).disputes == ()
+
+
+def test_a_run_of_many_blocks_comes_back(store: Store) -> None:
+    comes_back(store, stretches(6_000, 3))
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1200)
+def test_a_run_of_a_million_steps_comes_back(store: Store) -> None:
+    comes_back(store, stretches(1_000_000, 100))
+
+
+def test_a_run_that_goes_on_while_it_is_exported_comes_back_as_it_was(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored after its first line was written would not fit to it."""
+    told = stretches(40, 4)
+    run = started(store, "", told[0]["settings"])
+    store.record([batch(run, *told[:6])])
+    snapshot = Store.snapshot
+
+    def late(store: Store, run: str) -> RunSnapshot:
+        found = snapshot(store, run)
+        store.record([batch(run, *told[6:], first=6)])
+        return found
+
+    monkeypatch.setattr(Store, "snapshot", late)
+    copy = import_run(store, export_run(store, run))
+    assert (copy.state, copy.steps, store.run(run).steps) == ("lost", 20, 40)
+    assert [attempt["outcome"] for attempt in store.attempts(copy.id)] == ["unread"]
+
+
+def test_files_are_as_long_as_they_may_be_and_no_longer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One limit for both ways: what is not read is not written."""
+    run = example(store)
+    content = export_run(store, run)
+    size = len(gzip.decompress(content))
+    monkeypatch.setattr("dpviz.runs.exchange.lines.LARGEST", size)
+    assert read(export_run(store, run)).steps == 9
+    monkeypatch.setattr("dpviz.runs.exchange.lines.LARGEST", size - 1)
+    for act in (lambda: export_run(store, run), lambda: read(content)):
+        with pytest.raises(NotARun, match="Expected a file of at most"):
+            act()
+
+
+def test_what_costs_too_much_to_check_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = example(store)
+    content = export_run(store, run)
+    monkeypatch.setattr("dpviz.runs.exchange.sequence.MECHANISMS", 2)
+    for act in (lambda: export_run(store, run), lambda: read(content)):
+        with pytest.raises(NotARun, match="at most 2 different mechanisms, found 3"):
+            act()
 
 
 def test_what_is_too_long_to_come_back_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +256,11 @@ def test_what_is_too_long_to_come_back_is_not_written(store: Store, monkeypatch:
     run = example(store)
     monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 11)  # both attempts took twelve
     with pytest.raises(NotARun, match="it took 12 steps, and a file holds at most 11"):
-        export_json(store, run)
+        export_run(store, run)
     with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
-        assert "run.json" not in archive.namelist()
+        assert "run.jsonl.gz" not in archive.namelist()
     monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 12)
-    assert read_run(export_json(store, run))[0].steps == 9
+    assert read(export_run(store, run)).steps == 9
 
 
 class TestNotBelieved:
@@ -264,9 +340,9 @@ class TestMissingAndChanged:
 
     @pytest.mark.parametrize(("edit", "reason"), REFUSED["edited"].items())
     def test_an_edited_one_is_refused(self, store: Store, edit: str, reason: str) -> None:
-        content = export_json(store, self.chained(store, {"kind": "note", "text": "x"}, self.END))
+        content = export_run(store, self.chained(store, {"kind": "note", "text": "x"}, self.END))
         with pytest.raises(NotARun, match=reason):
-            read_run(eval(edit)(content) if edit.startswith("without") else changed(eval(edit))(content))
+            read(eval(edit)(content) if edit.startswith("without") else changed(eval(edit))(content))
 
     @pytest.mark.parametrize("ended", [True, False])
     @pytest.mark.parametrize("gone", [(1,), (2,), (1, 2)])
@@ -275,7 +351,7 @@ class TestMissingAndChanged:
         run = self.chained(store, {"kind": "note", "step": 9, "text": "x"}, *([self.END] if ended else []))
         plan = planned_claim(RunSettings.from_json(store.run(run).settings), 10_000)
         store.change_state(run, "lost", only=("running",))
-        whole = export_json(store, run)
+        whole = export_run(store, run)
         self.drop(store, *gone)
         copy = copied(store, run)
         for one in (run, copy, copied(store, copy)):
@@ -283,7 +359,7 @@ class TestMissingAndChanged:
             assert kept.epsilon == plan.epsilon, one
             assert claims.GAP in kept.conditions
             assert claims.GAP in report(store, one)
-        assert claims.claim_of_record(import_json(store, whole), store).epsilon <= plan.epsilon
+        assert claims.claim_of_record(import_run(store, whole), store).epsilon <= plan.epsilon
 
     def test_a_lost_beginning_claims_nothing(self, store: Store) -> None:
         run = self.chained(store)
@@ -339,7 +415,7 @@ def without(place: int) -> Callable[[bytes], bytes]:
 def test_refused_with_a_reason(store: Store, spoil: str, reason: str) -> None:
     run = example(store)
     with pytest.raises(NotARun, match=re.escape(reason)):
-        import_json(store, eval(spoil)(export_json(store, run)))
+        import_run(store, eval(spoil)(export_run(store, run)))
     assert len(store.runs()) == 1
 
 
@@ -392,7 +468,7 @@ def test_nesting_is_seen_before_it_is_read() -> None:
         "import sys; sys.setrecursionlimit(10**6)\n"
         "from dpviz.runs.exchange.checks import NotARun, parsed\n"
         "for one, other in ((b'[', b']'), (b'{\"a\":', b'}')):\n"
-        "    try: parsed(one * 100_000 + b'0' + other * 100_000)\n"
+        "    try: parsed(one * 100_000 + b'0' + other * 100_000, 'line 1')\n"
         "    except NotARun as reason: print(reason)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
@@ -407,9 +483,9 @@ def test_tables_and_bundle(store: Store) -> None:
     shown = view(store, run)
     with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
         assert archive.testzip() is None
-        assert sorted(archive.namelist()) == ["report.html", "run.json", "steps.csv", "steps.parquet"]
+        assert sorted(archive.namelist()) == ["report.html", "run.jsonl.gz", "steps.csv", "steps.parquet"]
         files = {name: archive.read(name) for name in archive.namelist()}
-    assert import_json(store, files["run.json"]).steps == 9
+    assert import_run(store, files["run.jsonl.gz"]).steps == 9
     rows = list(csv.DictReader(io.StringIO(files["steps.csv"].decode())))
     assert [row["step"] for row in rows] == [str(step) for step in range(1, 10)]
     table = pyarrow.parquet.read_table(io.BytesIO(files["steps.parquet"]))

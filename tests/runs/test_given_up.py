@@ -16,7 +16,8 @@ from dpviz.runs import claims, waiting
 from dpviz.runs.dispatch import SENT, Dispatcher, unread
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checksums import with_checksums
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import ACTIVE, TRAINING, UNREAD, Delivery, Event, EventRow
@@ -49,9 +50,11 @@ def told() -> list[Event]:
         for event in events_of(PLAN.with_(steps=6))
     ]
     events[-1] = events[-1]._replace(kind="stopped", data=events[-1].data | {"kind": "stopped", "reason": "stopped"})
-    return with_checksums(
-        event._replace(data=event.data | {"settings": PLAN.to_json()}) if event.kind == "started" else event
-        for event in events
+    return list(
+        with_checksums(
+            event._replace(data=event.data | {"settings": PLAN.to_json()}) if event.kind == "started" else event
+            for event in events
+        )
     )
 
 
@@ -165,7 +168,7 @@ def test_a_copy_in_a_file_claims_the_same(store: Store, told: list[Event]) -> No
     for state in ("lost", "running"):
         run = begun(store) if state == "running" else given_up(store, told[:3])
         store.record([delivery(run, told[:3])])
-        copy = import_json(store, export_json(store, run))
+        copy = import_run(store, export_run(store, run))
         assert claim_of(store, copy.id).epsilon == planned_claim(PLAN, N).epsilon
 
 

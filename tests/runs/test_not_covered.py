@@ -17,8 +17,9 @@ import pytest
 from dpviz.accounting.methods import READINGS
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.files import export_json, import_json, steps_csv
+from dpviz.runs.exchange.files import export_run, steps_csv
 from dpviz.runs.exchange.format import StatedEvent
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.views import RunView
 from dpviz.training import covered as marks
@@ -28,6 +29,7 @@ from dpviz.ui.runs.charts import draw, overlay
 from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.runs.report import bundle, html_report
 from dpviz.ui.train.live import take
+from tests.runs.exported import closed, opened
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
 COUNTS = {"target_accuracy": 0.99, "target_measure": "private", "count_every": 1, "count_noise": 20.0}
@@ -97,14 +99,14 @@ def test_headings_of_tables_say_it(made: Engine) -> None:
 
 def test_json_lists_it_and_comes_back_with_and_without_the_list(made: Engine) -> None:
     run, _ = run_of(made, with_a_new_one())
-    content = json.loads(export_json(made.store, run.id))
+    content = opened(export_run(made.store, run.id))
     assert {kind: set(names) for kind, names in content[NOT_COVERED].items()} == {
         kind: names | {NEW} for kind, names in MEASURED.items()
     }
     run, _ = run_of(made, real())
-    content = json.loads(export_json(made.store, run.id))
+    content = opened(export_run(made.store, run.id))
     for exported in (content, {name: part for name, part in content.items() if name != NOT_COVERED}):
-        copy = import_json(made.store, json.dumps(exported).encode())
+        copy = import_run(made.store, closed(exported))
         assert made.look(copy.id).steps["loss"].tolist() == made.look(run.id).steps["loss"].tolist()
 
 

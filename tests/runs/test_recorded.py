@@ -16,7 +16,8 @@ from dpviz.runs import recorded as recorded_module
 from dpviz.runs import work
 from dpviz.runs.claims import claim_of_record, claim_of_view, has_gap, mechanisms
 from dpviz.runs.exchange.disputes import disputes_of
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store.store import Store, open_store
@@ -69,7 +70,7 @@ def test_it_claims_what_the_training_claims(tmp_path: Path, left_at: int, state:
     assert (record.state, record.steps, record.name) == (state, steps, "Mine")
     assert claim_of_record(record, store) == mine.claim
     assert mine.claim.holds
-    again = import_json(store, export_json(store, record.id))
+    again = import_run(store, export_run(store, record.id))
     assert claim_of_record(again, store).epsilon == pytest.approx(mine.claim.epsilon, rel=1e-9)
 
 
@@ -86,7 +87,7 @@ def test_its_claim_includes_the_trainings_before_it(tmp_path: Path) -> None:
     assert claim == mine.claim
     assert claim.epsilon == training(steps=16, disjoint_data=True).planned.epsilon
     assert "1 training before it" in claim.conditions[0]
-    again = import_json(store, export_json(store, record.id))
+    again = import_run(store, export_run(store, record.id))
     assert claim_of_record(again, store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
     assert claim_of_record(again, store).conditions == claim.conditions
     assert disputes_of(again, store) == ()

@@ -21,6 +21,7 @@ from dpviz.runs.store.file import Damaged
 from dpviz.runs.store.lock import alone
 from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
+from dpviz.runs.store.spool import Spool
 from dpviz.runs.store.store import Store
 from tests.runs.conftest import Opens, at_once, batch, new, started, steps, until
 
@@ -314,7 +315,9 @@ def test_a_run_from_a_file_is_kept_whole(path: Path, opens: Opens) -> None:
         mark = Event(attempt, len(events), IMPORTED_KIND, record.steps * attempt, 0.0, {"kind": IMPORTED_KIND})
         changed = replace(record, attempt=attempt, steps=record.steps * attempt, state=state, imported=True)
         changed = replace(changed, summary=record.summary if attempt else {})
-        store.insert(changed, attempts[:attempt], [*events, mark])
+        with closing(Spool()) as spool:
+            spool.add([*events, mark])
+            store.insert(changed, attempts[:attempt], spool)
     imported = {run.id: store.events(run.id) for run in store.runs() if run.imported}
     store.close()
     changed_by(f"UPDATE runs SET steps = 59 WHERE id = '{RUN}'")(path)

@@ -13,7 +13,7 @@ import pytest
 
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.folders import home, private_file
-from dpviz.runs.store.records import ACTIVE, StoreError, new_id
+from dpviz.runs.store.records import ACTIVE, Chosen, StoreError, new_id
 from dpviz.runs.store.store import KEPT, Store, moment, open_store
 from dpviz.runs.views import Live
 from tests.runs.conftest import HERE, OWNER, at_once, batch, kill, new, started, steps
@@ -74,6 +74,24 @@ class TestRuns:
         store.purge(run)
         assert store.runs(deleted=True) == []
         assert store.file.fetch("SELECT COUNT(*) FROM events") == [(0,)]
+
+
+def test_who_wants_few_runs_reads_few(store: Store, reads: list[int]) -> None:
+    runs = [new(store).id for _ in range(120)]
+    store.change_state(runs[-1], "lost", only=("queued",))
+    settings = store.run(runs[7]).settings | {"model": "mlp", "data": "adult"}
+    other = store.create(target="m:f", settings=settings, options={}).id
+    del reads[:]
+    assert next(store.each(Chosen())).id == other
+    assert sum(reads) == 50
+    assert [record.id for record in store.each(Chosen())] == [other, *runs[::-1]]
+    for chosen, expected in (
+        (Chosen(model=("mlp", "cnn")), [other]),
+        (Chosen(data=("adult",), method=("no",)), []),
+        (Chosen(states=("lost",)), runs[-1:]),
+        (Chosen(data=("nowhere",)), []),
+    ):
+        assert [record.id for record in store.each(chosen)] == expected
 
 
 class TestEvents:

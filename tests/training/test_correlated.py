@@ -11,7 +11,8 @@ from dpviz.questions.train.plan import plan
 from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store.store import open_store
 from dpviz.training.accounts.claims import assumptions, planned_claim
@@ -184,7 +185,7 @@ def test_a_program_s_training_claims_the_epochs_that_it_began(changed, tmp_path)
     assert training.claim.epsilon == pytest.approx(whole, rel=1e-9)
     assert steps[9].claim.epsilon <= training.claim.epsilon
     here, there = open_store(tmp_path / "here"), open_store(tmp_path / "there")
-    copy = import_json(there, export_json(here, here.runs()[0].id))
+    copy = import_run(there, export_run(here, here.runs()[0].id))
     assert claim_of_record(copy, there).epsilon == pytest.approx(whole, rel=1e-9)
 
 

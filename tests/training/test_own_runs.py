@@ -1,6 +1,6 @@
 """Data sets of one's own from the folder to the exported run: trained, claimed, and passed on without a path."""
 
-import json
+import gzip
 import re
 from pathlib import Path
 
@@ -8,7 +8,8 @@ import pytest
 
 from dpviz.accounting.claims import Claim
 from dpviz.runs.cluster.launch import worker_environment
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.views import view_of
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import check_run
@@ -19,6 +20,7 @@ from dpviz.training.loop import FreeRun, run
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import html_report
 from tests import own_sets
+from tests.runs.exported import opened
 from tests.ui.runs_made import events_of, fresh_engine, record
 
 MADE = {"own:tea": own_sets.table, "own:signs": own_sets.arrays, "own:pets": own_sets.images}
@@ -108,9 +110,10 @@ def test_an_exported_run_holds_name_and_mark_and_no_path_and_comes_back(
     events = events_of(asked)
     for engine in fresh_engine(tmp_path / "home", monkeypatch):
         kept = record(engine, asked, events)
-        text = export_json(engine.store, kept.id).decode()
+        exported = export_run(engine.store, kept.id)
+        text = gzip.decompress(exported).decode()
         mark = next(event.data["data_mark"] for event in events if event.kind == "started")
-        assert json.loads(text)["run"]["settings"]["data"] == "own:tea"
+        assert opened(exported)["run"]["settings"]["data"] == "own:tea"
         assert mark in text
         view = view_of(engine.store.run(kept.id), engine.store.digest(kept.id))
         for told in (text, html_report(view, Claim.nothing("", 1e-5))):
@@ -118,7 +121,7 @@ def test_an_exported_run_holds_name_and_mark_and_no_path_and_comes_back(
             assert "jane" not in told
         # Where it is not: ε is worked out again from N as the file says, and the data are known by name only.
         monkeypatch.delenv("DPVIZ_DATA")
-        copy = import_json(engine.store, text.encode())
+        copy = import_run(engine.store, exported)
         assert copy.settings["data"] == "own:tea"
         assert copy.summary["claim"] == kept.summary["claim"]
         assert not engine.store.events(copy.id)[-1].data["disputes"]

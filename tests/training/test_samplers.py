@@ -12,7 +12,8 @@ from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, Shuff
 from dpviz.questions.train.plan import plan
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store.store import open_store
 from dpviz.training import loop
@@ -280,7 +281,7 @@ def test_a_file_of_a_run_claims_what_the_run_did(changed, tmp_path):
     list(recorded(training, folder=tmp_path / "here"))
     here, there = open_store(tmp_path / "here"), open_store(tmp_path / "there")
     (run,) = here.runs()
-    copy = import_json(there, export_json(here, run.id))
+    copy = import_run(there, export_run(here, run.id))
     claim = claim_of_record(copy, there)
     assert claim.epsilon == pytest.approx(claim_of_record(run, here).epsilon, rel=1e-9)
     assert claim.unit == training.settings.unit

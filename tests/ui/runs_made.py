@@ -4,6 +4,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dpviz.runs.engine import Engine, engine
 from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import TRAINING, Delivery, Event, EventRow, RunRecord
+from dpviz.runs.store.spool import Spool
 from dpviz.training.settings import RunSettings
 
 TINY = RunSettings(
@@ -36,7 +38,9 @@ def record(engine: Engine, settings: RunSettings, events: list[Event], **changed
     values = {"settings": settings.to_json(), "state": last["kind"], "steps": last["step"], "summary": last}
     made = RunRecord("", target=TRAINING, attempt=1, **moments, **values | changed)
     attempt = {"attempt": 1, "execution": "x", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": last["kind"]}
-    return engine.store.insert(made, [attempt], events)
+    with closing(Spool()) as spool:
+        spool.add(events)
+        return engine.store.insert(made, [attempt], spool)
 
 
 def finished(

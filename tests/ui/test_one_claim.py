@@ -1,6 +1,5 @@
 """Every place that shows the ε of a run shows the same: page, table, frontier, Leakage, report, file and back."""
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -16,7 +15,8 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.records import Event
 from dpviz.training.accounts.claims import everything_planned, planned_claim
 from dpviz.training.settings import RunSettings
@@ -26,6 +26,7 @@ from dpviz.ui.runs.charts import epsilons, frontier, overlay
 from dpviz.ui.runs.report import html_report
 from dpviz.ui.train.live import take
 from dpviz.ui.train.words import figures, headline, notes
+from tests.runs.exported import opened
 from tests.ui.runs_made import TINY, events_of, record
 
 N = 3133  # of Abalone
@@ -122,9 +123,9 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
     assert ("Demonstration: its noise can be replayed" in text) == claim.demonstration
     assert ("<b>No ε for one example: its noise" in text) == claim.demonstration
 
-    exported = export_json(engine.store, run.id)
-    assert Claim.from_json(json.loads(exported)["run"]["summary"]["claim"]) == claim
-    copy = import_json(engine.store, exported)
+    exported = export_run(engine.store, run.id)
+    assert Claim.from_json(opened(exported)["run"]["summary"]["claim"]) == claim
+    copy = import_run(engine.store, exported)
     assert engine.look(copy.id).disputes == ()
     back = claim_of_record(copy, engine.store)
     assert back.holds == claim.holds

@@ -1,5 +1,6 @@
 """The Runs page: filters, comparison, words of the user's, undo, import and export; data sets of one's own on pages."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.charts.training import accuracies_shown
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.files import export_json
+from dpviz.runs.exchange.files import export_run
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.training.covered import DECLARED
 from dpviz.training.data.own.place import data_of, find
@@ -139,12 +140,11 @@ def test_naming_pinning_deleting_and_undo(engine: Engine, three: list[RunRecord]
 def test_an_exported_run_comes_back_and_what_is_no_run_is_said(
     engine: Engine, three: list[RunRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exported = export_json(engine.store, three[0].id)
+    exported = export_run(engine.store, three[0].id)
     for content in (b"", b"{}", b"not json", b'{"format": "dpviz-run", "version": 99}', exported):
-        session: dict[str, Any] = {
-            page.UPLOADS: 0,
-            "up": SimpleNamespace(name="run.json", getvalue=lambda c=content: c),
-        }
+        file: Any = io.BytesIO(content)
+        file.name = "run.jsonl.gz"
+        session: dict[str, Any] = {page.UPLOADS: 0, "up": file}
         with monkeypatch.context() as patch:
             patch.setattr("streamlit.session_state", session)
             page.import_uploaded(engine, "up")

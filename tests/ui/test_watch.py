@@ -54,7 +54,7 @@ def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, event
     for detail in ("Table", "Settings", "Assumptions", "Python", "Link and files"):
         put(at, "t.details", detail)
     kinds = [one.proto.id.split("file.")[1].removesuffix(f".{run.id}") for one in at.get("download_button")]
-    assert kinds == ["csv", "parquet", "json", "html", "md", "card.json", "zip"]
+    assert kinds == ["csv", "parquet", "jsonl.gz", "html", "md", "card.json", "zip"]
 
 
 def test_a_run_of_ones_own_program_shows_its_claim_and_whose_it_is(engine: Engine) -> None:

@@ -44,11 +44,15 @@ class Page:
         sound: Whether it showed no exception.
         tokens: Of the chart's frames, by the field that may move.
         stops: Of each slider, by field.
+        timers: Of each part that a browser runs again by itself, every how many seconds.
+        script: The name of the page's script.
     """
 
     sound: bool = True
     tokens: dict[str, str] = field(default_factory=dict)
     stops: dict[str, list[str]] = field(default_factory=dict)
+    timers: dict[str, float] = field(default_factory=dict)
+    script: str = ""
 
     def add(self, element: Any) -> None:
         kind = element.WhichOneof("type")
@@ -96,6 +100,10 @@ def open_page(visitor: ClientConnection, page: str, query: str = "") -> Page:
         kind = message.WhichOneof("type")
         if kind == "delta":
             drawn.add(message.delta.new_element)
+        elif kind == "new_session":
+            drawn.script = message.new_session.page_script_hash
+        elif kind == "auto_rerun":
+            drawn.timers[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         # A script that is begun again at once, to follow its link, says that it finished early.
         if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
             return drawn

@@ -4,7 +4,6 @@ python -m tools.attack.imports --count 2000 --seed 1
 """
 
 import argparse
-import json
 import os
 import random
 import resource
@@ -21,7 +20,8 @@ from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_json, import_json, steps_csv, steps_parquet
+from dpviz.runs.exchange.files import export_run, steps_csv, steps_parquet
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.records import OPEN, RunRecord
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
@@ -33,6 +33,7 @@ from dpviz.ui.runs.charts import draw, overlay
 from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.runs.report import bundle, html_report
 from dpviz.ui.train.live import screen, take, tight_waiting
+from tests.runs.exported import opened
 from tests.ui.runs_made import TINY, events_of, record
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 from tools.attack.run_files import spoilt
@@ -75,7 +76,7 @@ def originals(engine: Engine, kinds: dict[str, RunSettings] = KINDS) -> list[Any
     last = events[-1].data | {"kind": "failed", "state": "failed", "text": "no", "traceback": "Traceback: x"}
     failed = [*events[:-1], events[-1]._replace(kind="failed", data=last)]
     found.append(record(engine, settings, failed, state="failed", reason="no", name="named"))
-    return [json.loads(export_json(engine.store, run.id)) for run in found]
+    return [opened(export_run(engine.store, run.id)) for run in found]
 
 
 def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None] = lambda _: None) -> None:
@@ -120,7 +121,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     sheets("bundle")
     bundle(engine.store, run.id)
     sheets("again")
-    import_json(engine.store, export_json(engine.store, run.id))
+    import_run(engine.store, export_run(engine.store, run.id))
 
 
 def attack(
@@ -136,7 +137,7 @@ def attack(
         at, start, run = ["import"], time.monotonic(), None
         try:
             with at_most(each), within(MEMORY):
-                run = import_json(engine.store, content)
+                run = import_run(engine.store, content)
                 show_everywhere(engine, run, lambda what: at.__setitem__(0, what))  # noqa: B023
             found.harmless += 1
         except NotARun:

@@ -26,7 +26,8 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.claims import claim_of_record, mechanisms
 from dpviz.runs.cluster import local
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.store import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
@@ -133,7 +134,7 @@ class Programs:
         assert record.state == "lost", record
         charged = sum(count for _, count in mechanisms(store.digest(record.id)))
         true = float(tight_epsilon(SampledGaussian(NOISE, RATE), seen, 1e-5).lower)
-        copy = import_json(store, export_json(store, record.id))
+        copy = import_run(store, export_run(store, record.id))
         claimed, imported = (claim_of_record(one, store).epsilon for one in (record, copy))
         store.close()
         return Killed(seen, charged, true, claimed, imported)

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tests.runs.exported import lines
+
 Tree = Any
 Path = tuple[Any, ...]
 
@@ -129,7 +131,8 @@ def spoilt(tree: Tree, rng: random.Random) -> bytes:
     found = copy.deepcopy(tree)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         _one(found, rng)
-    text = _NESTED.sub(_nested, json.dumps(found, ensure_ascii=rng.random() < 0.5))
+    plain = rng.random() < 0.5
+    text = _NESTED.sub(_nested, "\n".join(json.dumps(line, ensure_ascii=plain) for line in lines(found)))
     what = rng.random()
     if what < 0.03:
         at = text.find('":', rng.randrange(max(len(text) - 10, 1)))

@@ -51,10 +51,10 @@ def network(get: Reader) -> Network:
     if examples % 2:
         raise ValueError(f"Examples: {examples} is odd, but examples are used in pairs; try {examples + 1}.")
     if run != SMALL:
-        for record in _stored().finished_runs():
-            if run in (NEWEST, record.id):
-                stored: Network = _stored().of_run(record, examples, seed)
-                return stored
+        record = next(_stored().finished_runs(), None) if run == NEWEST else _stored().finished_run(run)
+        if record is not None:
+            stored: Network = _stored().of_run(record, examples, seed)
+            return stored
     if run not in (NEWEST, SMALL):
         raise ValueError(
             f"The run “{run}” is not among those that ended here and kept their weights: choose another one under "
@@ -100,5 +100,5 @@ NETWORK = Compound(NAMED, network, texts)
 def controls(get: Reader) -> tuple[Item, ...]:
     """Which network; how a small one is trained where none of a run is looked at; which examples."""
     run = get(RUN)
-    small = run == SMALL or (run == NEWEST and not _stored().finished_runs())
+    small = run == SMALL or (run == NEWEST and next(_stored().finished_runs(), None) is None)
     return FieldControl((RUN,), drawn_as="network"), *((MODEL, STEPS) if small else ()), EXAMPLES, *experts(SEED)

@@ -1,22 +1,30 @@
 """The runs of this machine's store as networks: those that ended and kept their weights."""
 
 import math
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from dpviz._extras import MissingExtra
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.questions.networks import RunNetwork
-from dpviz.runs.claims import claim_of_record, settings_of
+from dpviz.runs.claims import FINISHED, claim_of_record, settings_of
 from dpviz.runs.engine import engine
-from dpviz.runs.store.records import RunRecord, StoreError
+from dpviz.runs.store.records import Chosen, RunRecord, StoreError
 
 
-def finished_runs() -> list[RunRecord]:
+def finished_runs() -> Iterator[RunRecord]:
     """Newest first; none where the store cannot be read, or where the packages that record runs are not installed."""
-    try:
-        return [r for r in engine().runs(states=("done", "stopped")) if weights_of(r) is not None]
-    except (StoreError, MissingExtra):
-        return []
+    with suppress(StoreError, MissingExtra):
+        yield from filter(weights_of, engine().each(Chosen(states=FINISHED)))
+
+
+def finished_run(run: str) -> RunRecord | None:
+    """The one of `finished_runs` with this id; None where it is not among them."""
+    with suppress(StoreError, MissingExtra, KeyError):
+        record = engine().run(run)
+        return record if record.state in FINISHED and record.deleted is None and weights_of(record) else None
+    return None
 
 
 def weights_of(record: RunRecord) -> Path | None:

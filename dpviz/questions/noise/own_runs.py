@@ -1,12 +1,14 @@
 """The runs of this machine's store as points of accuracy against ε."""
 
 import math
+from collections.abc import Iterator
+from itertools import islice
 
 from dpviz._extras import MissingExtra
 from dpviz.questions.noise.reached import Reached
 from dpviz.runs.claims import FINISHED, claim_of_record
 from dpviz.runs.engine import engine
-from dpviz.runs.store.records import StoreError
+from dpviz.runs.store.records import Chosen, StoreError
 from dpviz.training.models import MODELS
 from dpviz.training.summary import accuracy_of
 
@@ -18,13 +20,15 @@ def reached(data: str) -> tuple[Reached, ...]:
     """The newest finished runs on this data set with a claim and an accuracy; none where the store cannot be read, or
     where the packages that record runs are not installed."""
     try:
-        records = engine().runs(states=FINISHED)
+        return tuple(islice(_reached(SAME.get(data, (data,))), MOST))
     except (StoreError, MissingExtra):
         return ()
-    points: list[Reached] = []
-    for record in records:
+
+
+def _reached(data: tuple[str, ...]) -> Iterator[Reached]:
+    for record in engine().each(Chosen(states=FINISHED, data=data)):
         accuracy = accuracy_of(record.summary)
-        if record.settings.get("data") not in SAME.get(data, (data,)) or not isinstance(accuracy, float):
+        if not isinstance(accuracy, float):
             continue
         claim = claim_of_record(record, engine().store)
         shown = claim.shown
@@ -33,9 +37,4 @@ def reached(data: str) -> tuple[Reached, ...]:
             source = "imported run" if record.imported else "your run"
             note = "its noise has a known seed" if claim.demonstration else ""
             name = f"{record.title}, {model.short}" if model is not None else record.title
-            points.append(
-                Reached(
-                    name, source, shown.epsilon, shown.delta, shown.name, accuracy, accuracy, accuracy, 1, note
-                )
-            )  # fmt: skip
-    return tuple(points[:MOST])
+            yield Reached(name, source, shown.epsilon, shown.delta, shown.name, accuracy, accuracy, accuracy, 1, note)

@@ -4,7 +4,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.fields import numbers
 from dpviz.runs.claims import FINISHED, StartFrom, claim_of_record, settings_of, start_of, unfit
 from dpviz.runs.engine import Engine, engine
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import Chosen, RunRecord
 from dpviz.training.data.own.place import data_of
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
@@ -30,7 +30,7 @@ def start(run: str, data: str, model: str) -> StartFrom:
 def offered(engine: Engine, data: str, model: str, chosen: str) -> dict[str, str]:
     """What can be started from now: run → its name and what it reached; what is chosen is among them in any case."""
     options = {"": RANDOM}
-    for record in engine.store.runs(states=FINISHED):
+    for record in engine.store.each(Chosen(states=FINISHED, model=(model,))):
         settings = settings_of(record)
         if settings is None or _other(settings.data, settings.model, data, model):
             continue

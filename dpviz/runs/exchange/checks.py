@@ -1,4 +1,7 @@
-"""First checks of a file, before its content: its size, its JSON, and the limits on what a run may hold."""
+"""First checks of a line of a run file, before its content: its JSON, and the limits on what a run may hold.
+
+What is written is held against the same limits as what is read.
+"""
 
 import json
 import re
@@ -6,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-# A file of a hundred bytes can ask for a gigabyte; these bound what is made of one before anything is.
-LARGEST = 128 * 1024 * 1024  # bytes: 50,000 steps, an event each, are 80 MB, 300,000 distances 6 MB
-MOST_VALUES = 4_000_000  # commas and brackets, 45 for each such event: Python takes some 50 to 150 bytes for a value
+# A line of a hundred bytes can ask for a gigabyte; these bound what is made of one before anything is.
+MOST_VALUES = 1_000_000  # commas and brackets in a line: Python takes some 50 to 150 bytes for a value
 MOST_NESTED = 40  # brackets in brackets: runs need eight, and Python's reader can end the whole process at thousands
 LARGEST_NUMBER = 1e39  # single precision, which trains, holds nothing larger
 LARGEST_WHOLE = 2**53  # beyond it a float misses whole numbers
 
 # What a run may hold, each with its reason; honest runs stay far below.
-STEPS = 50_000  # recorded: every ε of each is worked out again, 0.1 ms each
-EVENTS = 100_000  # no more than two a step
-ATTEMPTS = 100
 PLANNED = 1_000_000  # steps that the form allows
+STEPS = 2 * PLANNED  # recorded, in all attempts: every ε of each is worked out again
+EVENTS = 2 * STEPS
+ATTEMPTS = 100
 MECHANISMS = 500  # different ones: each is worked out under three accountants, 10 ms and more
 DISTANCES = 300_000  # numbers for Bayesian accounting: 32 orders of each are in memory at once
 REPLANS = 100  # after each, the Bayesian costs of all steps are worked out again
@@ -48,29 +50,26 @@ def shown(value: object) -> str:
     return ascii(value)[:60]
 
 
-def small_enough(content: bytes) -> None:
-    """NotARun if the file is larger than one that is read or written."""
-    size = len(content)
-    expect(size <= LARGEST, f"a file of at most {LARGEST // 2**20} MB, found {size // 2**20} MB")
-    values = sum(content.count(mark) for mark in (b",", b"[", b"{"))
-    expect(values <= MOST_VALUES, f"at most {MOST_VALUES:,} values in the file, found about {values:,}")
+def parsed(line: bytes, what: str) -> Any:
+    """The JSON in a line, if that is not too large. NaN and infinities, which JSON lacks, remain texts.
 
-
-def parsed(content: bytes) -> Any:
-    """The JSON in a file, if it is not too large. NaN and infinities, which JSON lacks, remain texts.
+    Args:
+        line: Its bytes.
+        what: The name of the line, for messages.
 
     Raises:
         NotARun: if it is too large, no JSON, nested too deeply or names a thing twice.
     """
-    small_enough(content)
-    flat = _nested(content) <= MOST_NESTED
-    expect(flat, f"at most {MOST_NESTED} brackets in brackets; this is no JSON of a run")
+    values = sum(line.count(mark) for mark in (b",", b"[", b"{"))
+    expect(values <= MOST_VALUES, f"at most {MOST_VALUES:,} values in {what}, found about {values:,}")
+    flat = _nested(line) <= MOST_NESTED
+    expect(flat, f"at most {MOST_NESTED} brackets in brackets in {what}; this is no JSON of a run")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_each_once)
+        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=_each_once)
     except NotARun:
         raise
     except (ValueError, RecursionError) as error:  # also: bytes that are no text, numbers of thousands of digits
-        raise NotARun(f"Expected the JSON of an exported run; this is no JSON ({str(error)[:200]}).") from None
+        raise NotARun(f"Expected the JSON of an exported run; {what} is no JSON ({str(error)[:200]}).") from None
 
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)

@@ -7,7 +7,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dpviz.runs.exchange.checks import NotARun
@@ -46,43 +46,60 @@ def _numbers(value: Any) -> Any:
     return None if isinstance(value, str) else value
 
 
-def with_checksums(events: Iterable[Event]) -> list[Event]:
+def with_checksums(events: Iterable[Event]) -> Iterator[Event]:
     """Events in the order of their attempts, each with its checksum."""
-    chained: list[Event] = []
+    before, attempt = "", -1
     for event in events:
-        first = not chained or chained[-1].attempt != event.attempt
-        before = "" if first else chained[-1].data[KEY]
-        own = checksum(before, event.seq, jsontext.strict(event.data))
-        chained.append(event._replace(data=event.data | {KEY: own}))
-    return chained
+        before = checksum(before if event.attempt == attempt else "", event.seq, jsontext.strict(event.data))
+        attempt = event.attempt
+        yield event._replace(data=event.data | {KEY: before})
 
 
-def verified(attempts: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
-    """The result of checking an exported run's checksums, in words; the events are those of the file.
+class ChecksumChain:
+    """The checksums of a file's events, held against what they cover, one event after the other.
 
     An event behind a gap is held against nothing: what came before it is not there.
-
-    Raises:
-        NotARun: naming the first event that was changed, or before which one was dropped.
     """
-    if not any(KEY in event["data"] for event in events):
-        if any(attempt.get(KEY) for attempt in attempts):
-            raise NotARun("Expected events with checksums, as their attempt has one, found none: they were changed.")
-        return NONE
-    last: dict[int, str] = {}
-    place: dict[int, int] = {}
-    for event in sorted(events, key=lambda event: (event["attempt"], event["seq"])):
-        attempt, seq, data = event["attempt"], event["seq"], event["data"]
-        if seq == place.get(attempt, -1) + 1 and data.get(KEY) != checksum(last.get(attempt, ""), seq, data):
+
+    def __init__(self) -> None:
+        self._last: dict[int, str] = {}  # by attempt
+        self._place = (-1, -1)
+        self._present: bool | None = None  # known from the first event on
+
+    def take(self, attempt: int, seq: int, data: Mapping[str, Any]) -> None:
+        """The next event, as the file has it.
+
+        Raises:
+            NotARun: if it was changed, or if one before it was dropped.
+        """
+        if self._present is None:
+            self._present = KEY in data
+        follows = (attempt, seq) == (self._place[0], self._place[1] + 1) or (attempt != self._place[0] and seq == 0)
+        right = self._present == (KEY in data)
+        if right and self._present and follows:
+            right = data[KEY] == checksum(self._last.get(attempt, ""), seq, data)
+        if not right:
             raise NotARun(
                 f"Expected event {seq} of attempt {attempt} as it was recorded, found one that does not match its "
                 "checksum: it was changed, or an event before it was removed."
             )
-        last[attempt], place[attempt] = str(data.get(KEY)), seq
-    for attempt in attempts:
-        if attempt["attempt"] in last and attempt.get(KEY) != last[attempt["attempt"]]:
-            raise NotARun(
-                f"Expected attempt {attempt['attempt']} to end with the event of its checksum, found another end: "
-                "events were removed."
-            )
-    return MATCH
+        self._place = attempt, seq
+        if self._present:
+            self._last[attempt] = str(data[KEY])
+
+    def end(self, attempts: Iterable[Mapping[str, Any]]) -> str:
+        """What these checksums say, in words, once all events were taken.
+
+        Raises:
+            NotARun: if an attempt ends otherwise than it says.
+        """
+        for attempt in attempts:
+            number, stated = attempt["attempt"], attempt.get(KEY)
+            if not self._present and stated:
+                raise NotARun("Expected events with checksums, as their attempt has, found none: they were changed.")
+            if number in self._last and stated != self._last[number]:
+                raise NotARun(
+                    f"Expected attempt {number} to end with the event of its checksum, found another end: "
+                    "events were removed."
+                )
+        return MATCH if self._present else NONE

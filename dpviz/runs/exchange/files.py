@@ -1,4 +1,4 @@
-"""Runs as files: one JSON text that comes back as the same run, and tables for other programs.
+"""Runs as files: lines of JSON that come back as the same run, and tables for other programs.
 
 No path and no process of this machine leaves it with a run:
 
@@ -13,30 +13,27 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz._extras import extra
-from dpviz.runs.claims import has_gap, settings_of
-from dpviz.runs.exchange.checks import DISPUTES, NAME, STEPS, TRACE, WORDS, NotARun, expect, parsed, small_enough
-from dpviz.runs.exchange.checksums import KEY, NONE, verified, with_checksums
-from dpviz.runs.exchange.disputes import of_event
-from dpviz.runs.exchange.recheck import Recheck
-from dpviz.runs.exchange.sequence import attempts_of, events_of, known_size
+from dpviz.runs.exchange.checks import NAME, STEPS, TRACE, WORDS, expect
+from dpviz.runs.exchange.checksums import KEY
+from dpviz.runs.exchange.lines import written
+from dpviz.runs.exchange.sequence import Costs
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest, Table, joined
-from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, TRAINING, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView
 from dpviz.training.covered import NOT_COVERED, heading, not_covered
-from dpviz.training.values import LOST
 
 _BLOCKS = 64  # of events whose columns are in memory at once
 FORMAT = "dpviz-run"
-VERSION = 1
+RUN_FILE = "jsonl.gz"  # how the names of such files end
+VERSION = 2
 
 A_FILE = "a file"  # stands for the parameters that a run started from: that there were some is part of its claim
 # Folders, then the name that stays: it says what went wrong, and where it lay says who works where.
@@ -44,22 +41,24 @@ _QUOTED = re.compile(r"""(["'])(?:[A-Za-z]:)?[\\/](?:[^"'\n]*[\\/])?([^"'\\/\n]*
 _BARE = re.compile(r"(?<![\w.:/\\<])…?(?:[A-Za-z]:[\\/]|[\\/]|\\\\)(?:[^\s\"'\\/:<>]+[\\/])+([^\s\"'\\/:<>]*)")
 
 
-def export_json(store: Store, run: str) -> bytes:
+def export_run(store: Store, run: str) -> bytes:
     """Everything the store knows about a run, all attempts included, without paths and processes of this machine.
 
-    Under "not covered by ε" it names, by kind of event, what is measured on the training data.
+    Lines of JSON, compressed: the run, each event, and at the end the attempts, each with the checksum of its last
+    event, which covers all earlier ones. Under "not covered by ε" the end names, by kind of event, what is measured on
+    the training data.
 
     Raises:
-        NotARun: if it would be too long to be imported again (`too_long`).
+        NotARun: if it could not be imported again.
     """
     expect(not (why := too_long(store, run)), f"a run whose file can be imported: {why}")
-    record, attempts = store.run(run), store.attempts(run)
-    numbers = sorted({0, *(attempt["attempt"] for attempt in attempts)})
-    events = [event for number in numbers for event in store.events(run, number)]
-    measured: dict[str, set[str]] = {}
-    for event in events:
-        measured.setdefault(event.kind, set()).update(not_covered({"kind": event.kind, **event.data}))
-    content = {
+    return written(_lines(store, run))
+
+
+def _lines(store: Store, run: str) -> Iterator[dict[str, Any]]:
+    then = store.snapshot(run)
+    record, costs = then.record, Costs()
+    yield {
         "format": FORMAT,
         "version": VERSION,
         "imported": record.imported,
@@ -77,136 +76,41 @@ def export_json(store: Store, run: str) -> bytes:
             "steps": record.steps,
             "summary": _short(shared_event(record.summary)),
         },
-        "attempts": [shared({**attempt, "worker": {}}) | _end_of(attempt["attempt"], events) for attempt in attempts],
-        "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
+    }
+    measured: dict[str, set[str]] = {}
+    checksums: dict[int, str] = {}
+    number = 0
+    for attempt in sorted({0, *(attempt["attempt"] for attempt in then.attempts)}):
+        for event in chain.from_iterable(store.each_event(run, attempt)):
+            if attempt == record.attempt and event.seq > then.last:  # later than what the first line says
+                break
+            costs.add(event)
+            measured.setdefault(event.kind, set()).update(not_covered({"kind": event.kind, **event.data}))
+            if KEY in event.data:
+                checksums[attempt] = event.data[KEY]
+            number += 1
+            yield event._replace(data=_short(shared_event(event.data)))._asdict()
+    ends = {attempt: {KEY: checksum} for attempt, checksum in checksums.items()}
+    yield {
+        "attempts": [shared({**one, "worker": {}}) | ends.get(one["attempt"], {}) for one in then.attempts],
+        "events": number,
         NOT_COVERED: {kind: sorted(names) for kind, names in measured.items() if names},
     }
-    written = jsontext.write(content).encode()
-    small_enough(written)
-    return written
 
 
 def too_long(store: Store, run: str) -> str:
-    """Why no JSON file of a run is written, for none could be imported: in words, empty for others."""
-    taken = 0
-    for attempt in store.attempts(run):
-        taken += sum(count for *_, count in store.digest(run, attempt["attempt"]).spent)
-    taken = max(taken, store.run(run).steps)
+    """Why no file of a run is written that could be imported, for none could: in words, empty for others."""
+    record = store.run(run)
+    taken = record.steps + sum(store.digest(run, attempt).step for attempt in range(1, record.attempt))
     if taken <= STEPS:
         return ""
     return f"it took {taken:,} steps, and a file holds at most {STEPS:,}. CSV and Parquet hold all of them."
-
-
-def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
-    """The checksum of the run's last event, which covers all earlier events."""
-    last = [event.data[KEY] for event in events if event.attempt == attempt and KEY in event.data][-1:]
-    return {KEY: last[0]} if last else {}
 
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:
     """The texts of an event, cut to the length that an import accepts."""
     limits = {"traceback": TRACE} | dict.fromkeys(("text", "data", "model", "noise_source"), WORDS)
     return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
-
-
-def read_run(file: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
-    """Record, attempts and events of an exported run: typed, bounded, and every ε in them worked out again.
-
-    Where events are missing no ε is worked out; the run claims its whole plan.
-
-    Raises:
-        NotARun: with the reason, if it is none or was changed so that it cannot be followed.
-    """
-    run = parsed(file)
-    right = isinstance(run, dict) and run.get("format") == FORMAT
-    expect(right, f'the JSON of an exported run, with "format": "{FORMAT}"')
-    right = run.get("version") == VERSION and not isinstance(run["version"], bool)
-    expect(right, f"version {VERSION} of the format, found {run.get('version')!r:.60}")
-    with extra("app"):  # only for who takes a file in
-        from dpviz.runs.exchange.format import RUN_FILE, checked
-
-    content = checked("the file", run, RUN_FILE)
-    fields: dict[str, Any] = {**content["run"]}
-    attempts = attempts_of(content["attempts"], fields["attempt"])
-    events = events_of(content["events"], len(attempts))
-    checksums = verified(run["attempts"], run["events"])
-    summary = fields.pop("summary")
-    # A file may name any function: cloning the run must not call it.
-    record = _ended(RunRecord("", imported=True, **fields | {"target": TRAINING}), events)
-    try:
-        return _rechecked(record, summary, attempts, events, checksums)
-    except NotARun:
-        raise
-    except (ValueError, ArithmeticError) as error:  # an accountant's own words
-        raise NotARun(f"Expected events that follow their plan: {str(error)[:300]}") from error
-
-
-def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
-    """The run as one that is over, its state, steps and summary those of its last attempt's events."""
-    mine = [event for event in events if event.attempt == record.attempt and event.kind != IMPORTED_KIND]
-    last = max((event.step for event in mine), default=0)
-    expect(record.steps == last, f"steps={record.steps} of the run to be {last}, the last step of its events")
-    final = mine[-1] if mine and mine[-1].kind in FINAL_KINDS else None
-    if final is not None:
-        right = FINAL_KINDS[final.kind] == record.state
-        expect(right, f"the state of a run that ended as {final.kind!r}, found {record.state!r}")
-    expect(final is not None or record.state != "done", "a last event 'done' of a run that is done")
-    if record.state not in ENDED:
-        state: State = "lost"
-        record = replace(record, state=state, reason=f"exported while it was {record.state}")
-    return record
-
-
-def _rechecked(
-    record: RunRecord, recorded: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event], checksums: str
-) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
-    settings = settings_of(record)
-    for event in events:
-        same = event.kind != "started" or _as_planned(event.data.get("settings", record.settings)) == record.settings
-        expect(same, "the settings of 'started' to be those of the run")
-    if settings is not None:
-        known_size(settings, events)
-    check, rechecked = Recheck(settings), []
-    mine: list[Event] = []
-    for attempt in range(1, record.attempt + 1):
-        mine = check.attempt([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
-        rechecked += mine
-    summary: dict[str, Any] = {}
-    if mine and mine[-1].kind in FINAL_KINDS:
-        summary = mine[-1].data
-        if not has_gap(Digest.of(mine)):
-            check.ended(recorded.get("epsilon") or {}, recorded.get("claim"), summary)
-    last = max((event.seq for event in mine), default=-1)
-    data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, **_findings(check, events, checksums)}
-    mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
-    return replace(record, summary=summary), attempts, with_checksums([*rechecked, mark])
-
-
-def _as_planned(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings without what the run had lost before."""
-    if "origins" not in settings:
-        return settings
-    return settings | {"origins": [origin for origin in settings["origins"] if origin["run"] != LOST]}
-
-
-def _findings(check: Recheck, events: list[Event], checksums: str) -> dict[str, Any]:
-    """What the import found, as its event says it: disputes, and which checksums there were."""
-    # What did not match when it was taken in elsewhere was set right there: the file still says so.
-    marks = [event.data for event in events if event.kind == IMPORTED_KIND]
-    earlier = [dispute for data in marks for dispute in of_event(data)]
-    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[:DISPUTES]
-    # Events that were taken in without got theirs then.
-    checksums = next((data["checksums"] for data in marks if data.get("checksums") == NONE), checksums)
-    return {"disputes": [dispute._asdict() for dispute in disputes], "checksums": checksums}
-
-
-def import_json(store: Store, content: bytes) -> RunRecord:
-    """Add an exported run to the store, under a new id.
-
-    Raises:
-        NotARun: with the reason; nothing is added then.
-    """
-    return store.insert(*read_run(content))
 
 
 def _steps(store: Store, run: str) -> tuple[list[str], Iterator[list[Array]]]:

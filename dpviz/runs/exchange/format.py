@@ -446,15 +446,19 @@ def _columns(body: dict[str, Any], step: int) -> None:
 AnyEvent = Annotated[StatedEvent, BeforeValidator(_stretch), AfterValidator(_consistent)]
 
 
-class RunFile(TypedDict):
-    """What of a file is read; how its parts fit together `sequence` checks."""
-
+class FirstLine(TypedDict):
     run: StatedRun
+
+
+class LastLine(TypedDict):
     attempts: Annotated[list[StatedAttempt], Field(max_length=ATTEMPTS)]
-    events: Annotated[list[AnyEvent], Field(max_length=EVENTS, fail_fast=True)]
+    events: Annotated[int, Field(ge=0, le=EVENTS)]
 
 
-RUN_FILE = TypeAdapter(RunFile)
+# What of the lines of a file is read; how they fit together `sequence` checks.
+FIRST: TypeAdapter[FirstLine] = TypeAdapter(FirstLine)
+EVENT: TypeAdapter[StatedEvent] = TypeAdapter(AnyEvent)
+LAST: TypeAdapter[LastLine] = TypeAdapter(LastLine)
 
 
 def checked(what: str, value: object, kind: TypeAdapter[T]) -> T:

@@ -1,15 +1,14 @@
 """A second computation of every ε of an imported run, from its events' mechanisms and distances, and a comparison."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.runs.claims import has_gap, trained_on
+from dpviz.runs.claims import trained_on
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
-from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import CONTINUED_KIND, FINAL_KINDS, Event
 from dpviz.training.accounts.bayesian import Charge
 from dpviz.training.accounts.claims import was_planned
@@ -50,23 +49,22 @@ class Recheck:
             dispute = Dispute(what, float(recorded), right)
             self._largest[kind] = max(self._largest.get(kind, dispute), dispute, key=_gap)
 
-    def attempt(self, events: Sequence[Event]) -> list[Event]:
-        """The events of one attempt with every ε recomputed; without any ε if events are missing.
+    def attempt(self, events: Iterable[Event], *, gap: bool) -> Iterator[Event]:
+        """The events of one attempt with every ε recomputed; without any ε if events are missing (`gap`).
 
         Raises:
             NotARun: if they do not follow their own plan.
         """
         accounts: LiveAccounts | None = None
         examples = 0
-        checked = []
-        digest = Digest.of(events)
-        if self._planned is not None:
-            self.settings = trained_on(self._planned, {"settings": digest.facts.get("started", {}).get("settings", {})})
-        if has_gap(digest):
-            return [self._behind_a_gap(event) for event in events]
+        self.settings = self._planned
         for event in events:
             data = dict(event.data)
-            if event.kind == "started":
+            if event.kind == "started" and self._planned is not None:
+                self.settings = trained_on(self._planned, {"settings": data.get("settings", {})})
+            if gap:
+                data = self._behind_a_gap(event)
+            elif event.kind == "started":
                 examples = data.get("examples", 0)
                 data = self._started(data)
                 if self.settings is not None and self.settings.private:
@@ -84,10 +82,9 @@ class Recheck:
                 accounts.bayesian.replan(data["total_steps"])
             elif event.kind in FINAL_KINDS:
                 data = self._final(accounts, data, event, examples)
-            checked.append(event._replace(data=data))
+            yield event._replace(data=data)
         if accounts is not None and accounts.bayesian is not None:
             self._bayesian = accounts.bayesian.charges
-        return checked
 
     def _go_on(self, accounts: LiveAccounts, data: Mapping[str, Any], step: int) -> None:
         """Charge what the attempt keeps of the one before it, without whose distances the worst case."""
@@ -108,7 +105,7 @@ class Recheck:
                     account.charge_lost(mechanism, count)
         accounts.go_on(Spent(kept, step, covered, tuple(bayesian), total_steps))
 
-    def _behind_a_gap(self, event: Event) -> Event:
+    def _behind_a_gap(self, event: Event) -> dict[str, Any]:
         """What was charged in all is not known: no reading holds, and the claim is made anew from the plan."""
         data = {name: value for name, value in event.data.items() if name not in ("epsilon", "claim")}
         if event.kind == "started":
@@ -117,7 +114,7 @@ class Recheck:
             data |= {"weights": None}
             if data.get("reason") == "plan":
                 data["reason"] = NOT_AS_PLANNED
-        return event._replace(data=data)
+        return data
 
     def _started(self, data: dict[str, Any]) -> dict[str, Any]:
         recorded, settings = data.pop("claim", None), self.settings

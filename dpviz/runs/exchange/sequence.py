@@ -1,9 +1,10 @@
 """The attempts and events of an imported run in their order: each fits those before it, and none costs too much."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from dpviz.runs.exchange.checks import DISTANCES, EVENTS, MECHANISMS, REPLANS, STEPS, expect
+from dpviz.runs.exchange.checks import DISTANCES, EVENTS, MECHANISMS, REPLANS, STEPS, NotARun, expect
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, UNREAD, Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import units_of
@@ -22,80 +23,125 @@ def attempts_of(attempts: Sequence[Mapping[str, Any]], latest: int) -> list[dict
     return [{**attempt, "worker": {}, "outcome": attempt["outcome"] or UNREAD} for attempt in attempts]
 
 
-def events_of(stated: Sequence[Mapping[str, Any]], attempts: int) -> list[Event]:
-    """All events in order, consistent with the events before them."""
-    events = [_event(**event) for event in stated]
-    places = [(event.attempt, event.seq) for event in events]
-    expect(len(set(places)) == len(places), "each event to have a different number")
-    for event in events:
-        belongs = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
-        expect(belongs, f"every event to belong to an attempt, found one of attempt {event.attempt}")
-    events.sort(key=lambda event: (event.attempt, event.seq))
-    for attempt in range(1, attempts + 1):
-        _in_step([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
-    _bounded(events)
-    return events
+@dataclass
+class _Attempt:
+    """One attempt as far as it was read.
 
+    Attributes:
+        seq: The number of its last event.
+        at: The last step of its last stretch.
+        step: The step of its last event.
+        begun: Whether it has an event "started".
+        missing: Whether events are missing since its last stretch.
+        gap: Whether any is missing.
+        final: Its last event, of a kind that ends a run.
+    """
 
-def _event(attempt: int, seq: int, kind: str, step: int, time: float, data: dict[str, Any]) -> Event:
-    return Event(attempt, seq, kind, step, time, {"kind": kind, "step": step, "time": time, **data})
+    seq: int = -1
+    at: int = 0
+    step: int = 0
+    begun: bool = False
+    missing: bool = False
+    gap: bool = False
+    final: Event | None = None
 
-
-def _in_step(events: Sequence[Event]) -> None:
-    """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
-    at, begun, last, missing = 0, False, 0, False
-    for place, event in enumerate(events):
-        expect(event.step >= last, f"steps that do not decrease, found step {event.step} after {last}")
-        last = event.step
-        missing |= event.seq != (events[place - 1].seq + 1 if place else 0)
+    def take(self, event: Event) -> None:
+        """Begun once, steps one after the other where no event is missing, nothing after its end."""
+        if self.final is not None:
+            raise NotARun(f"Expected nothing after {self.final.kind!r}.")
+        expect(event.step >= self.step, f"steps that do not decrease, found step {event.step} after {self.step}")
+        absent = event.seq != self.seq + 1
+        self.seq, self.step, self.gap, self.missing = event.seq, event.step, self.gap or absent, self.missing or absent
         if event.kind == "started":
-            expect(not begun and not at, "'started' once, before the first step")
-            begun = True
+            expect(not self.begun and not self.at, "'started' once, before the first step")
+            self.begun = True
         elif event.kind == CONTINUED_KIND:
-            expect(begun and not at, "'continued' once, after 'started' and before the first step")
-            at = event.step
+            expect(self.begun and not self.at, "'continued' once, after 'started' and before the first step")
+            self.at = event.step
         elif event.kind == "step":
             first = event.data["first"]
-            expect(first == at + 1 or (first > at and missing), f"step {at + 1} next, found {first}")
-            at, missing = event.step, False
+            follows = first == self.at + 1 or (first > self.at and self.missing)
+            expect(follows, f"step {self.at + 1} next, found {first}")
+            self.at, self.missing = event.step, False
         elif event.kind in FINAL_KINDS:
-            expect(place == len(events) - 1, f"nothing after {event.kind!r}")
+            self.final = event
 
 
-def _bounded(events: Sequence[Event]) -> None:
-    """What is cheap in a file and dear to work out."""
-    steps = [event for event in events if event.kind == "step"]
-    counts = [event for event in events if event.kind == "count"]
-    charges = [event.data["mechanisms"] for event in events if event.kind in (CHARGED_KIND, CONTINUED_KIND)]
-    sizes = {
-        "steps in all attempts": (sum(event.data["count"] for event in steps), STEPS),
-        "different mechanisms": (
-            len({tuple(one[:-1]) for event in steps for one in event.data["mechanisms"]})
-            + len({tuple(one[:-1]) for mechanisms in charges for one in mechanisms})
-            + len({event.data["mechanism"][0] for event in counts}),
-            MECHANISMS,
-        ),
-        "changes of mechanism": (
-            sum(map(len, [*charges, *(event.data["mechanisms"] for event in steps)])) + len(counts),
-            EVENTS,
-        ),
-        "distances": (
-            sum(len(one) for event in steps for one in event.data["distances"] or []),
-            DISTANCES,
-        ),
-        "new plans": (sum(event.kind == "replanned" for event in events), REPLANS),
-    }
-    for what, (many, most) in sizes.items():
-        expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
+class Costs:
+    """What working out the ε of a file's events costs, which may be dear where the file is small."""
+
+    def __init__(self) -> None:
+        self._mechanisms: set[tuple[Any, ...]] = set()
+        self._events = self._steps = self._changes = self._distances = self._plans = 0
+
+    def add(self, event: Event) -> None:
+        """One more event.
+
+        Raises:
+            NotARun: if all of them together cost too much.
+        """
+        data = event.data
+        charges = list(data.get("mechanisms") or ()) if event.kind in ("step", CONTINUED_KIND, CHARGED_KIND) else []
+        charges += [data["mechanism"]] if event.kind == "count" else []
+        self._mechanisms |= {tuple(one[:-1]) for one in charges}
+        self._changes += len(charges)
+        self._events += 1
+        if event.kind == "step":
+            self._steps += data.get("count", 1)
+            self._distances += sum(map(len, data.get("distances") or ()))
+        self._plans += event.kind == "replanned"
+        for what, many, most in (
+            ("events", self._events, EVENTS),
+            ("steps in all attempts", self._steps, STEPS),
+            ("different mechanisms", len(self._mechanisms), MECHANISMS),
+            ("changes of mechanism", self._changes, EVENTS),
+            ("distances", self._distances, DISTANCES),
+            ("new plans", self._plans, REPLANS),
+        ):
+            expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
 
 
-def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
-    """A known data set has its own number of examples: q and the plan rest on it."""
-    for event in events:
-        if event.kind == "started":
-            expect("examples" in event.data, "'started' to have 'examples'")
-            examples = event.data["examples"]
-            size = units_of(settings) if settings.data in DATA_SETS else examples
-            expect(examples == size, f"examples={examples:,} to be the {size:,} of {settings.data}")
-            batch = settings.batch_size
-            expect(batch <= examples, f"batch_size={batch:,} <= {examples:,} examples")
+class Order:
+    """The events of a run of so many attempts, taken one by one."""
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self._place = (0, -1)
+        self._each: dict[int, _Attempt] = {}
+        self._costs = Costs()
+
+    @property
+    def gaps(self) -> frozenset[int]:
+        """The attempts in which events are missing."""
+        return frozenset(number for number, attempt in self._each.items() if attempt.gap)
+
+    @property
+    def latest(self) -> tuple[int, Event | None]:
+        """The last step of the latest attempt, and its last event if that ended the run."""
+        attempt = self._each.get(self._attempts, _Attempt())
+        return attempt.step, attempt.final
+
+    def take(self, event: Event) -> None:
+        """The next event of the file.
+
+        Raises:
+            NotARun: if it cannot follow those before it, or if all of them together cost too much.
+        """
+        place = event.attempt, event.seq
+        expect(place > self._place, f"events in the order of their numbers, found {place} after {self._place}")
+        self._place = place
+        belongs = event.kind == IMPORTED_KIND or 1 <= event.attempt <= self._attempts
+        expect(belongs, f"every event to belong to an attempt, found one of attempt {event.attempt}")
+        if event.kind != IMPORTED_KIND:
+            self._each.setdefault(event.attempt, _Attempt()).take(event)
+        self._costs.add(event)
+
+
+def known_size(settings: RunSettings, event: Event) -> None:
+    """A known data set has its own number of examples: q and the plan rest on what "started" says."""
+    expect("examples" in event.data, "'started' to have 'examples'")
+    examples = event.data["examples"]
+    size = units_of(settings) if settings.data in DATA_SETS else examples
+    expect(examples == size, f"examples={examples:,} to be the {size:,} of {settings.data}")
+    batch = settings.batch_size
+    expect(batch <= examples, f"batch_size={batch:,} <= {examples:,} examples")

@@ -52,7 +52,7 @@ def _settings(text: str) -> RunSettings | None:
 def _chained_anew(rows: list[Event], settings: RunSettings | None) -> list[Event]:
     """The events as they are meant now; with new checksums where their own were right."""
     now = [event._replace(data=_as_now(event.data, settings)) for event in rows]
-    return with_checksums(now) if now != rows and _right(rows) else now
+    return list(with_checksums(now)) if now != rows and _right(rows) else now
 
 
 def _right(rows: list[Event]) -> bool:

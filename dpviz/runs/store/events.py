@@ -47,6 +47,13 @@ def digests_after(db: sqlite3.Connection, run: str, attempt: int, after: int) ->
     return db.execute(query, (after, run, attempt, after)).fetchall()
 
 
+def last(db: sqlite3.Connection, run: str, attempt: int) -> int:
+    """The number of the latest event of an attempt; −1 for none."""
+    query = "SELECT MAX(seq) FROM events WHERE run = ? AND attempt = ?"
+    (row,) = db.execute(query, (run, attempt)).fetchone()
+    return _packed_through(db, run, attempt) if row is None else int(row)
+
+
 def add(db: sqlite3.Connection, run: str, attempt: int, rows: Iterable[EventRow]) -> None:
     """Add events, passing over what is there, and pack what fills a block.
 

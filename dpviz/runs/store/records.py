@@ -104,12 +104,14 @@ class RunRecord:
 
 
 class Chosen(NamedTuple):
-    """Which runs a list shows: those whose name, note or id hold a text, in some states, with data and method."""
+    """Which runs a list shows: those whose name, note or id hold a text, in one of some states, and with one of some
+    data sets, methods and models; any where none is named."""
 
     text: str = ""
     states: tuple[str, ...] = ()
-    data: str | None = None
-    method: str | None = None
+    data: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
 
 
 def new_id() -> str:

@@ -8,9 +8,8 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dpviz.runs.processes import Process, this_machine
 from dpviz.runs.store import events, jsontext
@@ -40,16 +39,28 @@ from dpviz.runs.store.records import (
     new_id,
 )
 from dpviz.runs.store.rescue import notices, set_aside
+from dpviz.runs.store.spool import Spool
 
 T = TypeVar("T")
 
 # Seconds that a deleted run can be brought back: a week.
 KEPT = 7 * 24 * 3600.0
 EVERY = Chosen()
+_SOME = 50  # runs that are read at once
 
 _NAMES = [field.name for field in dataclasses.fields(RunRecord)]
 _COLUMNS = ", ".join(_NAMES).replace("desired", "wish")
 _ATTEMPT = ("attempt", "execution", "worker", "started", "ended", "outcome")
+_ATTEMPTS = f"SELECT {', '.join(_ATTEMPT)} FROM attempts WHERE run = ? ORDER BY attempt"
+
+
+class RunSnapshot(NamedTuple):
+    """A run at one moment: its record, its attempts (`Store.attempts`), and the number of its latest event, −1 for
+    none."""
+
+    record: RunRecord
+    attempts: list[dict[str, Any]]
+    last: int
 
 
 def open_store(folder: Path | None = None) -> Store:
@@ -170,6 +181,15 @@ class Store:
         where, values = _where(chosen)
         order = "ORDER BY baseline DESC, number DESC LIMIT ? OFFSET ?"
         return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {where} {order}", *values, most, after)
+
+    def each(self, chosen: Chosen) -> Iterator[RunRecord]:
+        """These runs, the newest first, read some at a time: whoever wants few reads few."""
+        where, values = _where(chosen)
+        some = f"SELECT {_COLUMNS} FROM runs WHERE {where} AND number < ? ORDER BY number DESC LIMIT {_SOME}"
+        before = 2**63 - 1
+        while records := self._read(_record, some, *values, before):
+            yield from records
+            before = records[-1].number
 
     def most_accurate(self) -> RunRecord | None:
         """The run with the highest accuracy on test data, the newest of several; None where none was tested."""
@@ -312,11 +332,18 @@ class Store:
 
     def attempts(self, run: str) -> list[dict[str, Any]]:
         """ "attempt", "execution", "worker", "started", "ended" and "outcome" of each attempt, oldest first."""
-        return self._read(
-            lambda row: dict(zip(_ATTEMPT, row, strict=True)) | {"worker": json.loads(row[2])},
-            f"SELECT {', '.join(_ATTEMPT)} FROM attempts WHERE run = ? ORDER BY attempt",
-            run,
-        )
+        return self._read(_attempt, _ATTEMPTS, run)
+
+    def snapshot(self, run: str) -> RunSnapshot:
+        """The run and its attempts at one moment, and how many events it then had, though more may come."""
+        with self.file.connection(read=True) as db:
+            rows = db.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run,)).fetchall()
+            attempts = db.execute(_ATTEMPTS, (run,)).fetchall()
+            last = events.last(db, run, len(attempts))
+        if not rows:
+            raise KeyError(f"There is no run {run!r} in {self.place}.")
+        with self._sound():
+            return RunSnapshot(_record(rows[0]), [_attempt(row) for row in attempts], last)
 
     # The user's words
 
@@ -368,8 +395,8 @@ class Store:
                 with suppress(KeyError, ValueError):  # brought back, or removed, by another app meanwhile
                     self.purge(record.id)
 
-    def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], content: Sequence[Event]) -> RunRecord:
-        """Add a run that ended elsewhere, under a new id and number."""
+    def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], spool: Spool) -> RunRecord:
+        """Add a run that ended elsewhere, under a new id and number, with the events in the spool."""
         if record.state not in ENDED:
             raise ValueError(f"Expected a run that has ended, found state {record.state!r}.")
         run = new_id()
@@ -377,8 +404,7 @@ class Store:
             insert(db, "runs", _row(dataclasses.replace(record, id=run, imported=True, owner="")))
             for attempt in attempts:
                 insert(db, "attempts", {"run": run, **attempt, "worker": json.dumps(attempt["worker"])})
-            for attempt, mine in groupby(content, lambda event: event.attempt):
-                events.add_all(db, run, attempt, mine)
+            spool.copy_to(db, run)
         return self.run(run)
 
 
@@ -396,8 +422,9 @@ def _where(chosen: Chosen) -> tuple[str, tuple[object, ...]]:
         parts.append((f"instr(folded({_TITLE} || ' ' || note || ' ' || id), ?)", (chosen.text.casefold(),)))
     if chosen.states:
         parts.append((f"state IN ({_marks(chosen.states)})", chosen.states))
-    settings = {"data": chosen.data, "method": chosen.method}
-    parts += [(f"json_extract(settings, '$.{key}') = ?", (one,)) for key, one in settings.items() if one is not None]
+    for key, some in (("data", chosen.data), ("method", chosen.method), ("model", chosen.model)):
+        if some:
+            parts.append((f"json_extract(settings, '$.{key}') IN ({_marks(some)})", some))
     return " AND ".join(part for part, _ in parts), tuple(value for _, values in parts for value in values)
 
 
@@ -411,6 +438,10 @@ def _row(record: RunRecord) -> dict[str, Any]:
     row = {name: getattr(record, name) for name in _NAMES if name != "number"}
     row["wish"] = row.pop("desired")
     return row | {name: jsontext.write(row[name]) for name in ("settings", "options", "summary")}
+
+
+def _attempt(row: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(_ATTEMPT, row, strict=True)) | {"worker": json.loads(row[2])}
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:

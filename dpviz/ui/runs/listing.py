@@ -33,7 +33,7 @@ NAMES: dict[str, Mapping[str, str]] = {
 
 def chosen(get: Reader) -> Chosen:
     """Which runs every filter lets through."""
-    data, method = (None if (value := get(field)) == "all" else value for field in (f.DATA_FILTER, f.METHOD_FILTER))
+    data, method = (() if (value := get(field)) == "all" else (value,) for field in (f.DATA_FILTER, f.METHOD_FILTER))
     return Chosen(get(f.TEXT).strip(), get(f.STATE), data, method)
 
 

@@ -15,7 +15,7 @@ from dpviz.fields import numbers
 from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import import_json
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.records import OPEN, Chosen, RunRecord, State, StoreError
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui import controls, page, plots, state
@@ -318,11 +318,11 @@ def _say(text: str, kind: str) -> None:
 def _import(engine: Engine) -> None:
     key = f"r.upload.{st.session_state.setdefault(UPLOADS, 0)}"
     st.file_uploader(
-        "Import an exported run (JSON)",
-        type=["json"],
+        "Import an exported run",
+        type=["gz", "jsonl"],
         key=key,
         on_change=partial(import_uploaded, engine, key),
-        help="A file that the JSON button of a run has written, here or on another machine.",
+        help="A file that the button “Run file” of a run has written, here or on another machine.",
     )
 
 
@@ -332,7 +332,7 @@ def import_uploaded(engine: Engine, key: str) -> None:
         return
     st.session_state[UPLOADS] += 1  # a fresh uploader: the same file may come again
     try:
-        record = import_json(engine.store, file.getvalue())
+        record = import_run(engine.store, file)
     except (NotARun, StoreError) as problem:
         return _say(f"{file.name}: {problem} Nothing was imported.", "problem")
     _say(f"{file.name} was imported as {record.title}.", "note")

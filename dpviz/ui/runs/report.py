@@ -27,7 +27,7 @@ from dpviz.questions.guarantee.run import guarantee_of_run
 from dpviz.questions.guarantee.words import SOURCES
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
-from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet, too_long
+from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, too_long
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.training.covered import NOT_COVERED, heading, titled
@@ -168,13 +168,13 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
 
 
 def bundle(store: Store, run: str) -> bytes:
-    """A zip file with run.json (which can be imported, so not of a run that is too long for it), steps.csv,
+    """A zip file with run.jsonl.gz (which can be imported, so not of a run that is too long for it), steps.csv,
     steps.parquet and report.html, all measurements in it and marked."""
     view = view_of(store.run(run), store.digest(run))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         if not too_long(store, run):
-            archive.writestr("run.json", export_json(store, run))
+            archive.writestr(f"run.{RUN_FILE}", export_run(store, run))
         archive.writestr("steps.csv", steps_csv(store, run))
         archive.writestr("steps.parquet", steps_parquet(store, run))
         archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))

@@ -17,8 +17,8 @@ from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view, settings_of, trained_on, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.exchange.files import export_json, shared_view, steps_csv, steps_parquet, too_long
-from dpviz.runs.store.records import RunRecord, StoreError
+from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, too_long
+from dpviz.runs.store.records import Chosen, RunRecord, StoreError
 from dpviz.training.accounts.claims import assumptions
 from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
@@ -296,8 +296,8 @@ def files(engine: Engine, record: RunRecord) -> None:
     measured = st.checkbox(
         f"Report with measurements on training data ({NOT_COVERED})",
         key=f"file.measured.{record.id}",
-        help="These are loss, norms, the Bayesian ε and times: do not publish them. CSV, Parquet and JSON hold and "
-        "mark them.",
+        help="These are loss, norms, the Bayesian ε and times: do not publish them. CSV, Parquet and the run file hold "
+        "and mark them.",
     )
 
     def report() -> bytes:
@@ -305,7 +305,8 @@ def files(engine: Engine, record: RunRecord) -> None:
         return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
 
     def card() -> Guarantee:
-        view, others = engine.look(record.id), others_on_the_same_data(record, engine.runs())
+        view, same = engine.look(record.id), Chosen(data=(str(record.settings.get("data")),))
+        others = others_on_the_same_data(record, engine.each(same))
         return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
 
     long = too_long(engine.store, record.id)
@@ -313,13 +314,13 @@ def files(engine: Engine, record: RunRecord) -> None:
         for label, kind, make in (
             ("CSV", "csv", lambda: steps_csv(engine.store, record.id)),
             ("Parquet", "parquet", lambda: steps_parquet(engine.store, record.id)),
-            ("JSON", "json", lambda: export_json(engine.store, record.id)),
+            ("Run file", RUN_FILE, lambda: export_run(engine.store, record.id)),
             ("Report", "html", report),
             ("Guarantee card", "md", lambda: card().markdown().encode()),
             ("Guarantee card (JSON)", "card.json", lambda: card().json().encode()),
             ("Everything", "zip", lambda: bundle(engine.store, record.id)),
         ):
             more: dict[str, Any] = (
-                {"disabled": True, "help": f"No file of this run: {long}"} if long and kind == "json" else {}
+                {"disabled": True, "help": f"No file of this run: {long}"} if long and kind == RUN_FILE else {}
             )
             page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}", **more)
