@@ -17,7 +17,8 @@ from dpviz.runs.attempts import Attempt
 from dpviz.runs.dispatch import Dispatcher
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import disputes_of
-from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store.records import ACTIVE, RunRecord
 from dpviz.runs.store.store import KEPT, Store
@@ -25,6 +26,7 @@ from dpviz.runs.waiting import EventFile, Place, keep
 from dpviz.runs.work import TRAINING, Sender, call
 from dpviz.training.accounts.origins import lost
 from dpviz.training.settings import RunSettings
+from tests.runs.exported import closed, opened
 from tests.ui.runs_made import TINY, fresh_engine
 
 N = 3133  # of Abalone
@@ -354,7 +356,7 @@ def test_what_cannot_go_on(runs: Runs, engine: Engine) -> None:
         {"summary": {"reason": "not finite"}},
     ):
         assert not engine.can_go_on(dataclasses.replace(record, **changed))
-    copy = import_json(runs.store, export_json(runs.store, run))
+    copy = import_run(runs.store, export_run(runs.store, run))
     assert not runs.store.begin_again(copy.id)
     runs.place.checkpoint(run).unlink()
     assert not engine.can_go_on(record)
@@ -410,7 +412,7 @@ def test_a_copy_in_a_file_claims_the_same(runs: Runs, changed: dict[str, Any]) -
     runs.attempt(run, pauses=[5], killed=8)
     runs.attempt(run, pauses=[9], killed=10)
     runs.attempt(run)
-    copy = import_json(runs.store, export_json(runs.store, run))
+    copy = import_run(runs.store, export_run(runs.store, run))
     assert disputes_of(copy, runs.store) == ()
     assert runs.epsilon(copy.id) == pytest.approx(runs.epsilon(run), rel=1e-9)
     assert copy.summary["epsilon"] == pytest.approx(runs.store.run(run).summary["epsilon"])
@@ -418,18 +420,17 @@ def test_a_copy_in_a_file_claims_the_same(runs: Runs, changed: dict[str, Any]) -
 
 
 def test_a_file_that_says_too_little_was_lost_claims_all_of_it(runs: Runs) -> None:
-    import json
 
     run = runs.new()
     runs.attempt(run, pauses=[5], killed=8)
     runs.attempt(run)
-    file = json.loads(export_json(runs.store, run))
+    file = opened(export_run(runs.store, run))
     for event in file["events"]:
         event["data"].pop("checksum", None)
         if event["kind"] == "started":
             event["data"]["settings"]["origins"] = []
     for attempt in file["attempts"]:
         attempt.pop("checksum", None)
-    copy = import_json(runs.store, json.dumps(file).encode())
+    copy = import_run(runs.store, closed(file))
     assert runs.epsilon(copy.id) == tight(15)
     assert disputes_of(copy, runs.store)
