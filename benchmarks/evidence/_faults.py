@@ -155,14 +155,21 @@ FAULTS = (
     Fault(
         "a training that goes back forgets the steps it takes again",
         "dpviz/training/private.py",
-        "self._settings = with_lost(self._settings, again)",
+        "self._settings = with_lost(self._settings, tuple(again))",
         "self._settings = with_lost(self._settings, ())",
         "tests/training/test_own_checkpoint.py::test_a_training_that_goes_back_keeps_its_claim_and_pays_for_all_steps",
     ),
     Fault(
+        "of several programs that went on from one saved state only the first is charged",
+        "dpviz/training/private.py",
+        "for through in [self._done] if own else named:",
+        "for through in [self._done] if own else named[:1]:",
+        "tests/training/test_own_checkpoint.py::test_each_program_that_went_on_from_one_state_pays_for_its_lost_steps",
+    ),
+    Fault(
         "other trainings on the same data do not hear of steps that are taken again",
         "dpviz/training/private.py",
-        "charge_again(self._identity, again, unit=self._settings.unit)",
+        "charge_again(self._identity, merge_events(again), unit=self._settings.unit)",
         "pass",
         "tests/training/test_own_checkpoint.py::test_a_training_that_goes_back_keeps_its_claim_and_pays_for_all_steps",
     ),
