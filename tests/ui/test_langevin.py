@@ -38,8 +38,10 @@ def test_another_question_about_the_same_steps_computes_no_interval_again(monkey
 def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pinned while costs were shown, it stays as its largest step sizes; among the regions it is a ring."""
     drawn: list[Any] = []
-    frame = render.frame
-    monkeypatch.setattr(render, "frame", lambda q, a, plot, height: (drawn.append(plot), frame(q, a, plot, height))[1])
+    rendered = render.rendered
+    monkeypatch.setattr(
+        render, "rendered", lambda q, a, plot, height: (drawn.append(plot), rendered(q, a, plot, height))[1]
+    )
     open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&steps=500')}")
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]
     open_app("langevin", f"lview=region&pin={quote('lclip=2&steps=500&ltau=100')}")
