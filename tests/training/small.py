@@ -51,4 +51,4 @@ def told_anew(events):
     """The same from the mechanisms and distances that the events hold, as an import works it out."""
     [settings] = [RunSettings.from_json(event["settings"]) for event in events if event["kind"] == "started"]
     rows = [Event(1, seq, event["kind"], event["step"], event["time"], event) for seq, event in enumerate(events)]
-    return told(row.data | {"kind": row.kind} for row in Recheck(settings).attempt(rows))
+    return told(row.data | {"kind": row.kind} for row in Recheck(settings).attempt(rows, gap=False))
