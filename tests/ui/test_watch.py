@@ -122,6 +122,9 @@ def test_the_headline_never_says_more_than_the_whole_plan_and_says_of_which_step
         assert f" on test shells, at step {0 if last < 300 else 300 if last < 400 else 400}." in text
         if planned.guess < claim_of_view(view, engine.store).pair:
             assert "of the time, wherever the run ends" in text
+        again = headline(Look(replace(view, record=replace(run, state="restarted")), settings, None, None, planned))
+        assert "of the time so far" in again, "it takes steps again beside its plan"
+        assert "wherever" not in again
     whole = float(numbers.probability(planned.guess, up=True).removesuffix(" %"))
     assert [*said_of.values()] == sorted(said_of.values())
     assert said_of[400] == whole

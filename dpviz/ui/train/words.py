@@ -36,7 +36,7 @@ def _headline(look: Look, waits: str) -> Iterator[str]:
         yield f"<b>{DEMONSTRATION}.</b>"
     yield _progress(look, waits)
     if waits and look.phase != "queued":
-        yield escape(waits)
+        yield escape(f"I{waits[1:]}" if waits.startswith("it ") else waits)
     if not look.begun:
         return
     if not math.isnan(look.accuracy):
@@ -100,7 +100,7 @@ def _bound(look: Look) -> str:
     """What an attacker can reach, by its claim."""
     shown, settings, demonstration = look.shown, look.settings, look.claim.demonstration
     secret = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret
-    guess_holds, epsilon_holds = _until_when(shown, over=look.record.over)
+    guess_holds, epsilon_holds = _until_when(shown, over=look.record.over, restarted=look.phase == "restarted")
     others = escape(start_words(settings)) if settings is not None else ""
     return (
         f"{'With secret noise, an' if demonstration else 'An'} attacker who guesses {secret} "
@@ -110,17 +110,18 @@ def _bound(look: Look) -> str:
     )
 
 
-def _until_when(shown: Claim, *, over: bool) -> tuple[str, str]:
+def _until_when(shown: Claim, *, over: bool, restarted: bool) -> tuple[str, str]:
     """How long the bound on guesses and the ε of a claim hold, to follow each; nothing of a run that is over.
 
     Of a fixed plan an attacker learns no more than all of it would show, so its bound on guesses holds from the first
-    step on; an odometer's ε is less, and speaks of the steps so far.
+    step on; an odometer's ε is less, and speaks of the steps so far. A run that was restarted takes steps again beside
+    its plan: what bounds it speaks of what was seen so far.
     """
     if over or not shown.holds:
         return "", ""
-    if shown.guess < shown.pair:
+    if shown.guess < shown.pair and not restarted:
         return ", wherever the run ends", " so far" * (shown.covers == "any_end")
-    if shown.covers == "any_end":
+    if restarted or shown.covers == "any_end":
         return " so far", ""
     return ", wherever the run ends", ""
 
