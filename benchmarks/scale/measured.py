@@ -58,7 +58,7 @@ def exported(folder: str) -> list[float]:
     from dpviz.runs.store.store import open_store
 
     store = open_store()
-    (run,) = store.runs()
+    run = store.runs()[-1]  # the newest comes first
     found = cost(lambda: (Path(folder) / "run.jsonl.gz").write_bytes(export_run(store, run.id)))
     return [*found, (Path(folder) / "run.jsonl.gz").stat().st_size / MB]
 
@@ -119,7 +119,7 @@ def update(folder: str) -> list[float]:
     from dpviz.ui.train.live import screen
 
     engine, charts, viewers = Engine(preload=()), ("epsilon", "loss"), 100
-    (run,) = engine.store.runs()
+    run = engine.store.runs()[-1]  # the newest comes first
     engine.live.max_age = 0.0
     screen(engine, run.id, charts)
     tell(engine.store, run.id, last(engine.store, run.id) + 1, [stretch(run.steps + 1)])
