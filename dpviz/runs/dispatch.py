@@ -229,25 +229,30 @@ class Dispatcher:
             return IDLE_TICK
         if self.connection.client is not None and not self.connection.alive:
             self._lose()
-        self.connection.open(start=wanted or any(record.state == "queued" for record in runs))
+        wanted = wanted or any(record.state == "queued" for record in runs)
+        self.connection.open(start=wanted)
         if self.connection.client is None:
             self.measurements.update(self.connection)
             self._update_without_cluster(runs)
             return TICK
         self.connection.look()
-        if self.connection.other_code and (wanted or any(record.state == "queued" for record in runs)):
+        if self.connection.other_code and wanted:
             self._replace_cluster()
         self.measurements.update(self.connection)
         if self.connection.client is None:
             return TICK
         self._warm = self._warm and not self.connection.ready
         self.call_off()
+        self._update_open(runs)
+        return TICK if runs or wanted else IDLE_TICK
+
+    def _update_open(self, runs: Sequence[RunRecord]) -> None:
+        """Do what follows from the states of the tasks of these runs, those that are still open."""
         states = self._states(runs)
         self.collect()  # what a task that is not known any more left behind
         for record in self._open_runs():
             if record.id in states:
                 self._update(record, states[record.id])
-        return TICK if runs or wanted else IDLE_TICK
 
     def _open_runs(self) -> list[RunRecord]:
         """Runs of workers, oldest first: what queues, and what no program of its own computes."""

@@ -60,8 +60,6 @@ class Recheck:
         self.settings = self._planned
         for event in events:
             data = dict(event.data)
-            if event.kind == "started" and self._planned is not None:
-                self.settings = trained_on(self._planned, {"settings": data.get("settings", {})})
             if gap:
                 data = self._behind_a_gap(event)
             elif event.kind == "started":
@@ -117,6 +115,8 @@ class Recheck:
         return data
 
     def _started(self, data: dict[str, Any]) -> dict[str, Any]:
+        if self._planned is not None:
+            self.settings = trained_on(self._planned, {"settings": data.get("settings", {})})
         recorded, settings = data.pop("claim", None), self.settings
         if settings is None:
             return data
