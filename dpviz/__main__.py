@@ -188,7 +188,7 @@ def _numbers(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
     command.add_argument(
         "--mechanism", choices=KINDS, default=next(iter(KINDS)), help=f"the mechanism of a step. {kinds}"
     )
-    help_ = f"the accountant (default {Tight.name}: numerical (PLD), the smallest proven ε)"
+    help_ = f"the accountant (default {Tight.name}: PLD, the smallest proven ε)"
     command.add_argument("--method", choices=dpviz.METHODS, default=Tight.name, help=help_)
     command.add_argument("--json", action="store_true", help="print the answer as JSON")
     command.add_argument(

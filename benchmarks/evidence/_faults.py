@@ -524,7 +524,7 @@ FAULTS = (
         "tests/training/test_private.py::test_views_are_drawn_from_the_training_s_own_stream_and_their_mean_is_clipped",
     ),
     Fault(
-        "the numerical (PLD) ε of the summary forgets earlier runs on the same data",
+        "the PLD ε of the summary forgets earlier runs on the same data",
         "dpviz/training/summary.py",
         "everything = (*spent_before(settings), *accounts.events)",
         "everything = accounts.events",
@@ -545,7 +545,7 @@ FAULTS = (
         "tests/accounting/test_langevin.py::test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too",
     ),
     Fault(
-        "a claim is refuted by the upper end of the numerical (PLD) interval",
+        "a claim is refuted by the upper end of the PLD interval",
         "dpviz/questions/langevin/cost.py",
         "        return float(self.tight.lower[-1])",
         "        return float(self.tight.upper[-1])",
@@ -657,7 +657,7 @@ FAULTS = (
         "tests/training/test_claims.py::test_an_end_that_unreleased_losses_decided_is_not_claimed",
     ),
     Fault(
-        "the lower end of the numerical (PLD) interval is claimed",
+        "the lower end of the PLD interval is claimed",
         "dpviz/training/accounts/claims.py",
         "claimed(Tight.name, float(interval.upper),",
         "claimed(Tight.name, float(interval.lower),",
@@ -741,7 +741,7 @@ FAULTS = (
         "tests/training/test_accounting.py::test_a_count_is_charged_to_every_account",
     ),
     Fault(
-        "the mass beyond the clip is not counted in the upper numerical (PLD) curve",
+        "the mass beyond the clip is not counted in the upper PLD curve",
         "dpviz/gradients/law_tight.py",
         "heights @ np.minimum(delta",
         "depths @ np.minimum(delta",

@@ -75,7 +75,7 @@ def table() -> str:
     usual, tiny, beyond = _widths(settings)
     above, apart = _inverse_failures(settings[:INVERSES])
     missed = _missed(generator)
-    return f"""## Numerical (PLD) intervals
+    return f"""## PLD intervals
 
 {SETTINGS} random settings (seed {SEED}; σ 0.4 to 60, q 1e-6 to 0.5, T 2 to 10⁸, δ 1e-40 to 1e-3, {len(tiny)} of them
 below 1e-12; {beyond} with ε > {LARGEST_EPSILON:g}, where no width is promised). The promised width is the

@@ -71,7 +71,7 @@ def too_slow(steps: float) -> str:
     """Why the tight accountant is not asked for so many steps; empty where it is."""
     if not steps > MOST_TIGHT_STEPS:
         return ""
-    return f"the numerical (PLD) accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"
+    return f"the PLD accountant is too slow beyond {numbers.steps(MOST_TIGHT_STEPS)} steps"
 
 
 @remembered

@@ -172,7 +172,7 @@ def truth(answer: Answer[ComposeFacts]) -> str:
 def roc(answer: Answer[RocFacts]) -> str:
     return (
         "Here “member” means: was used for training. Each point is one attack: how often it accuses outsiders "
-        "(across), and how often it finds members (up). No attack lies above the Rényi curve or the numerical (PLD) "
+        "(across), and how often it finds members (up). No attack lies above the Rényi curve or the PLD "
         "curve. If you know only one pair (ε, δ), you must allow for more attacks than are possible. If both answers "
         "are equally likely, the best attack is right at most "
         f"**{numbers.chance_up(answer.facts.success)}** of the time."

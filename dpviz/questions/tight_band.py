@@ -24,7 +24,7 @@ from dpviz.questions.answer import AnyAnswer, Slow, slow_facts
 from dpviz.questions.kinds import with_noise
 from dpviz.questions.words import Metric
 
-NAME = "Numerical (PLD) ε"  # of the upper end among a page's four numbers
+NAME = "PLD ε"  # of the upper end among a page's four numbers
 MARKS = 16
 NOISE_POINTS = 33
 LARGEST_EPSILON = 500.0  # beyond, the grids grow and nothing is gained

@@ -170,8 +170,8 @@ def spared(plan: Plan) -> str:
     if need.value is not None and not 0.0 < need.value < math.inf:
         return ""
     if need.value is None:
-        return f"The numerical (PLD) accountant has no number to compare with: {need.why.rstrip('.') or 'none here'}."
-    return f"The numerical (PLD) accountant {compared(unknown, plan.known[unknown], safe(unknown, need.value))}."
+        return f"The PLD accountant has no number to compare with: {need.why.rstrip('.') or 'none here'}."
+    return f"The PLD accountant {compared(unknown, plan.known[unknown], safe(unknown, need.value))}."
 
 
 def compared(unknown: str, mine: float, tight: float) -> str:

@@ -284,7 +284,7 @@ def test_unequal_blocks_have_strong_compositions_own_epsilon() -> None:
     assert float(shown["strong"]) == pytest.approx(by_hand, rel=2e-3)
     assert float(shown["Rényi improved"]) < float(shown["Rényi classic"]) < float(shown["strong"])
     whole = asked_whole(SPEND, bblocks="4x0.01x500~8x0.02x300", target="20", delta="1e-5")
-    assert SPEND.more["Accountants"](whole)[1]["accountant"].tolist()[-1] == "numerical (PLD)"  # type: ignore[index]
+    assert SPEND.more["Accountants"](whole)[1]["accountant"].tolist()[-1] == "PLD"  # type: ignore[index]
     assert "Nothing is spent" in SPEND.more["Accountants"](asked(SPEND))[0].text  # type: ignore[union-attr]
 
 

@@ -33,7 +33,7 @@ def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
         "filter",
         "T fixed in advance: improved",
         "Rogers odometer",
-        "numerical (PLD)",
+        "PLD",
     }
 
 

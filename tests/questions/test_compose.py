@@ -166,8 +166,8 @@ def test_an_estimate_below_the_truth_is_named():
 
 def test_the_band_is_the_tight_interval_and_the_table_tells_it_only_at_its_own_steps():
     table = with_part(of("curves=moments.tight"), TIGHT).plot.table()
-    assert table["ε numerical (PLD)"].iloc[[0, -1]].str.contains(" – ").all()
-    assert dict(zip(table["steps"], table["ε numerical (PLD)"], strict=True))["202"] == "–"
+    assert table["ε PLD"].iloc[[0, -1]].str.contains(" – ").all()
+    assert dict(zip(table["steps"], table["ε PLD"], strict=True))["202"] == "–"
     step = SampledGaussian(4.0, 0.01)
     band = along_steps(step, 12, 1e-5, log=False)
     tight = tight_epsilon(step, band.x[:-1], 1e-5)
@@ -219,7 +219,7 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     answer = ask("compose", mechanism=Own(), steps=20, curves=("moments", "tight", "strong"))
     assert [line.key for line in answer.answer.plot.lines] == ["moments"]
     assert TIGHT.key(answer.answer) is None
-    assert "numerical (PLD). A dominating pair of a step is needed" in texts(answer.answer)
+    assert "PLD. A dominating pair of a step is needed" in texts(answer.answer)
     assert "guess at whether any of your examples took part" in answer.headline
     assumed = GROWTH.assumed(answer.answer)
     assert "**Who is protected:** one user, with every example of theirs. Data sets that differ by all" in assumed

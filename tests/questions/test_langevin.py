@@ -73,7 +73,7 @@ def test_the_largest_step_size_is_the_librarys() -> None:
     assert "0.0309" in EPSILON.headline(a)
     figures = {metric.name: metric for metric in EPSILON.metrics(a)}
     assert float(figures["Largest η₁ for the claim"].value) <= best
-    assert figures["Numerical (PLD) ε"][1:] == ("…", "")
+    assert figures["PLD ε"][1:] == ("…", "")
 
 
 @pytest.mark.parametrize(("ends", "words"), [

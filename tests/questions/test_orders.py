@@ -92,6 +92,6 @@ class TestConcentrated:
 def test_the_truth_joins_the_known_bounds() -> None:
     a = asked_whole(DECIDING)
     shown = DECIDING.more["Known bounds"](a)[1]
-    assert shown["bound"].tolist()[-1] == "numerical (PLD) accountant"
+    assert shown["bound"].tolist()[-1] == "PLD accountant"
     assert shown["ε at T"].tolist()[-1] == numbers.epsilon(float(a.facts.tight.upper[-1]), digits=4, up=True)
     assert len(known_bounds(asked(DECIDING))[1]) == len(shown) - 1  # type: ignore[arg-type]

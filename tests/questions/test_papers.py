@@ -75,7 +75,7 @@ def test_the_theorems_noise_is_accepted_and_c2_is_its_constant() -> None:
 
 def test_the_tail_bound_inverts_the_accountant_and_lies_above_the_tight_delta() -> None:
     answer = asked_whole(TAIL, ptail="1.258574741")
-    assert "numerical (PLD)" in [trace.get("name") for trace in answer.plot.chart().figure["data"]], "as on other pages"
+    assert "PLD" in [trace.get("name") for trace in answer.plot.chart().figure["data"]], "as on other pages"
     f = answer.facts
     assert (f.delta, f.order) == (pytest.approx(1e-5, rel=1e-6), 19)
     assert f.interval[0] <= f.interval[1] < f.delta

@@ -138,5 +138,5 @@ def test_the_noise_that_is_enough_is_not_called_needed() -> None:
     """Rényi's 2.28 is an upper end: the numerical accountant finds that 2.13 does."""
     found = whole(asked(QUESTIONS["solve"]), QUESTIONS["solve"].slow)
     words = QUESTIONS["solve"].headline(found)
-    assert "noise <b>σ = 2.28</b> is enough (Rényi improved); the numerical (PLD) accountant needs 2.13." in words
+    assert "noise <b>σ = 2.28</b> is enough (Rényi improved); the PLD accountant needs 2.13." in words
     assert "you need" not in words

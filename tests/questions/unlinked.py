@@ -70,7 +70,7 @@ def sure_of_outlier(facts: Any) -> Any:
 
 
 UNLINKED = (
-    changed("Numerical (PLD) region: no finite ε", "roc", problem="no finite ε"),
+    changed("PLD region: no finite ε", "roc", problem="no finite ε"),
     changed("The measured accuracy is above the bound for the outlier", "town", outlier=sure_of_outlier),
     changed("No noise reaches this target: none will do", "risk", need=Need(None, "none will do")),
     changed(

@@ -243,7 +243,7 @@ def test_the_program_of_the_docs_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ran: dict[str, object] = {}
     exec(compile(program, "program", "exec"), ran)
-    assert "step 20 of 25: numerical (PLD), ε ≤ " in capsys.readouterr().out
+    assert "step 20 of 25: PLD, ε ≤ " in capsys.readouterr().out
     assert 2.99 < ran["training"].claim.epsilon <= 3.0
     assert (tmp_path / "network.pt").is_file()
     published = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 4))

@@ -50,7 +50,7 @@ IN_TURN = (
 
 FALLBACK = (
     "No grid holds so large a loss: the upper end is the Rényi bound (RDP), the lower end what one step shows; the "
-    "numerical (PLD) ε lies between them."
+    "PLD ε lies between them."
 )
 
 

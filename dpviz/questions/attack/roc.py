@@ -75,7 +75,7 @@ class RocFacts:
     @property
     def source(self) -> str:
         """Where the privacy curve comes from."""
-        return "numerical (PLD)" if self.profiles else "Rényi"
+        return "PLD" if self.profiles else "Rényi"
 
     @property
     def alone(self) -> float:
@@ -207,7 +207,7 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
     best = answer.facts.best(rates)
     if best is None or not answer.facts.profiles:
         return answer.plot
-    curve = Line(Tight.name, "numerical (PLD), all ε", rates, best, look.SOLID, color=look.ORANGE)
+    curve = Line(Tight.name, "PLD, all ε", rates, best, look.SOLID, color=look.ORANGE)
     kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != Tight.name)
     return replace(answer.plot, lines=(*kept, curve))
 
@@ -233,7 +233,7 @@ def metrics(f: RocFacts) -> Iterator[Metric]:
 
 def notes(f: RocFacts) -> Iterator[Note]:
     if f.problem:
-        yield Note(f"Numerical (PLD) region: {f.problem}", "caution")
+        yield Note(f"PLD region: {f.problem}", "caution")
     other = "" if f.unsampled is None else ", and “one step, no sampling” is another mechanism"
     yield Note(
         f"The diagonal is guessing{other}. Every other curve bounds all attacks, and the lowest of them is the "

@@ -121,7 +121,7 @@ def floors(budget: float | None) -> tuple[Floor, ...]:
 def missing_interval(tight: TightBand | None) -> Iterator[Note]:
     """Where the numerical accountant does not keep its promise, and why."""
     if tight is not None and tight.reason:
-        yield Note(f"Numerical (PLD) interval: {tight.reason}")
+        yield Note(f"PLD interval: {tight.reason}")
 
 
 def odometer_formula(

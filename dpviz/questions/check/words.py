@@ -10,7 +10,7 @@ from dpviz.questions.check.fields import ADJACENCY, SAMPLER, UNSETTLED
 from dpviz.questions.listing import Listing
 
 ASSUMPTIONS = """
-- **Poisson sampling:** the interval is that of the numerical (PLD) accountant.
+- **Poisson sampling:** the interval is that of the PLD accountant.
 - **Fixed size:** the upper bound is that of subsampling without replacement, where two batches differ by up to 2C; the
   lower bound uses data whose other gradients are zero, or, where one example is replaced, all opposite. “Without one
   example” means: a record that contributes nothing takes its place.
@@ -51,7 +51,7 @@ def judgement(f: CheckFacts) -> str:
             return f"is <b>consistent</b> with the described training, which costs <b>ε ≤ {high}</b>."
         case "waiting":
             bound = f"is below the Rényi bound <b>{numbers.up(f.renyi, 4)}</b>"
-            return f"{bound}; the numerical (PLD) interval is {LATER}."
+            return f"{bound}; the PLD interval is {LATER}."
         case _:
             bounds = f"the bounds known for the described training (at most {high})"
             return f"is <b>neither proven nor refuted</b> by {bounds}."
@@ -69,7 +69,7 @@ def unsaid(f: CheckFacts) -> str:
     if f.claimed >= f.high:
         verdict = f"it would be consistent (ε ≤ {numbers.up(f.high, 4)})"
     elif f.low is PENDING:
-        verdict = f"the numerical (PLD) interval is {LATER}"
+        verdict = f"the PLD interval is {LATER}"
     elif f.claimed < f.low:
         verdict = f"it would be too low by a factor of at least {numbers.at_least(f.too_low, 4)}"
     else:
@@ -87,7 +87,7 @@ def metrics(f: CheckFacts) -> Iterator[Metric]:
         yield Metric("At least", "nothing known", "for such batches")
     else:
         yield Metric("At least", numbers.down(f.low, 4), "some data reach it")
-    yield Metric("At most", numbers.up(f.high, 4), "Rényi" if f.high == f.renyi else "numerical (PLD)")
+    yield Metric("At most", numbers.up(f.high, 4), "Rényi" if f.high == f.renyi else "PLD")
     yield Metric("Steps", f.length.text, f.length.rate)
 
 

@@ -82,7 +82,7 @@ def notes(f: ComposeFacts) -> Iterator[Note]:
     if f.bayesian:
         yield from sample_notes(f, f.bayesian)
     if f.tight and f.tight.reason:
-        yield Note(f"Numerical (PLD) interval: {f.tight.reason}")
+        yield Note(f"PLD interval: {f.tight.reason}")
     if f.law and f.options.samples is not None:
         yield from sampled_distribution_notes(f, f.law)
     if f.bayesian:
@@ -298,7 +298,7 @@ BAYESIAN_ASSUMPTIONS = f"""
   gradients the distance is ‖g − g′‖, at most 2C, and the noise is σ × 2C; for norms it is the norm, at most C, and the
   noise is σ × C. DP and Bayesian DP get the same noise.
 - **A known distribution** of norms needs no sample and no γ: its cost is an integral, computed as a sum that bounds it
-  from above. An example may have a different norm at every step. The band beside the curve is the numerical (PLD)
+  from above. An example may have a different norm at every step. The band beside the curve is the PLD
   value if an example's gradient norm keeps the same quantile in all steps.
 - **Strong form and guarantee:** the strong form bounds a tail, P(loss ≥ ε_μ) ≤ δ_μ (Triastcyn & Faltings 2020,
   Definition 1), with the conversion of the moments accountant; samples are accounted in this form. It implies the
@@ -315,7 +315,7 @@ def assumptions(f: ComposeFacts) -> str:
 - **δ:** {DELTA}
 - **The attacker** knows everything except {f.mechanism.adjacency.secret}; before the results, both answers are
   equally likely. How often the best attack is right follows from the whole privacy curve: (1 + δ(0))/2, where δ(0),
-  the δ at ε = 0, comes from the numerical (PLD) accountant.
+  the δ at ε = 0, comes from the PLD accountant.
 - **One pair (ε, δ)** is one point of that curve. From (ε, δ) alone follows only (exp(ε) + δ)/(1 + exp(ε)).
   **P(A)**, which the pointer tells, is what follows from ε alone: 1/(1 + exp(−ε)) (Triastcyn & Faltings 2020,
   Eq. 1).{"" if BAYESIAN in f.excluded else BAYESIAN_ASSUMPTIONS}"""

@@ -169,7 +169,7 @@ def assumptions(f: ChainFacts) -> str:
 - **Largest step sizes** come from the same composition with whole orders: the constants c₂ and c are those with which
   conditions (3) of Theorem 3 and of Theorem 4 are exact for that accountant.
 - **The paper's claims:** its Table 1 states ε = 0.10 for MNIST and 0.12 for SVHN. Composed, the MNIST steps cost
-  ε = 0.2 to 0.7 by the numerical (PLD) accountant (for one to a hundred epochs; the number is not stated) and 1.3 to
+  ε = 0.2 to 0.7 by the PLD accountant (for one to a hundred epochs; the number is not stated) and 1.3 to
   1.5 by Rényi bounds, which are loose for few steps with little noise. The SVHN claim holds. The paper's idea is
   confirmed: default step sizes do give some privacy.
 - **Last model only** (Chourasia, Ye, Shokri 2021; Altschuler, Talwar 2022; here with explicit constants): only the

@@ -187,7 +187,7 @@ ASSUMPTIONS = """
 - **Accuracy** is the share of right answers on test data. Settings were chosen with public or test data in mind: the
   ε here covers the training run, not that choice.
 - **Circles** are runs measured with dpviz: the mean over seeds, with the lowest and the highest. Their ε is computed at
-  your δ by the numerical (PLD) accountant, for one example added or removed and Poisson sampling. The ε of DP-SGLD on
+  your δ by the PLD accountant, for one example added or removed and Poisson sampling. The ε of DP-SGLD on
   Adult is Rényi DP's at δ = 1e-4; one posterior sample has δ = 0.
 - **Seeds** of these runs are known, so the runs only show which accuracy is reached; their noise protects nobody.
 - **Grey circles** are your own runs, one run each, at the ε and δ that each may claim.

@@ -146,7 +146,7 @@ def of_seeds(
 
 @remembered
 def recorded_epsilon(key: str, arm: str, delta: float) -> float:
-    """ε of the steps that an arm of a record made, by the numerical (PLD) accountant."""
+    """ε of the steps that an arm of a record made, by the PLD accountant."""
     record, settings = recorded(key), recorded(key).settings[arm]
     examples, steps = (int(record.values(arm, name)[0]) for name in ("examples", "steps"))
     rate = settings["batch_size"] / examples

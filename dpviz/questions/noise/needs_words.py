@@ -29,11 +29,11 @@ def best_answer(f: Needs) -> str:
     target, setting = f"<b>ε ≤ {numbers.at_most(f.target)}</b>", ", ".join(f.setting)
     key, tight = f.dp or f.bayesian, f.needs.get(Tight.name)
     if key is None and Tight.name in f.valid and tight is not None and tight.waits:
-        return f"For {target} only the numerical (PLD) accountant has an answer here, which is {LATER}."
+        return f"For {target} only the PLD accountant has an answer here, which is {LATER}."
     if key is None:
         axis = f" on this {f.symbol} axis" if f.axis else ""
         return f"No chosen method reaches {target} with {setting}{axis}: the notes say why."
-    exactly = f"; the numerical (PLD) accountant needs {f.exactly}" if f.exactly else ""
+    exactly = f"; the PLD accountant needs {f.exactly}" if f.exactly else ""
     return f"To keep {target} with {setting}, {what_is_enough(f, key)} ({guarantee(f, key)}){exactly}."
 
 
@@ -63,7 +63,7 @@ def metrics(f: Needs) -> Iterator[Metric]:
     compared = f"against {name_of(f.compared)}" if f.saved and f.compared else ""
     yield Metric("Bayesian DP instead of DP", f.saved or "–", compared)
     if Tight.name in f.needs:
-        yield Metric(f"Numerical (PLD): {f.symbol}", f.text(Tight.name), "what the mechanism itself needs")
+        yield Metric(f"PLD: {f.symbol}", f.text(Tight.name), "what the mechanism itself needs")
     elif f.here:
         key, epsilon = f.here
         name = f"ε at my {f.ask.mechanism.symbol} = {numbers.entered(f.noise)}"
@@ -215,7 +215,7 @@ def assumptions(f: Needs) -> str:
 - **The best attack** on this mechanism, at even odds, is right with probability (1 + δ(0))/2, by its whole privacy
   curve. From (ε, δ) alone follows only (exp(ε) + δ)/(1 + exp(ε)). P(A) =
   1/(1 + exp(−ε)), which the pointer tells, is what follows from ε alone (Triastcyn & Faltings 2020, Eq. 1).
-- **The numerical (PLD) accountant** shows what the mechanism itself needs. The difference to another method is
+- **The PLD accountant** shows what the mechanism itself needs. The difference to another method is
   what that method's proof costs.
 """
 

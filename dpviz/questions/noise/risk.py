@@ -282,7 +282,7 @@ def metrics(f: RiskFacts) -> Iterator[Metric]:
     elif not f.why and f.here is not None:
         here = f"≤ {f.written(f.here)}"
         epsilon = "–" if f.epsilon is None else f"≤ {numbers.up(f.epsilon)}"
-    yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; numerical (PLD)")
+    yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; PLD")
     yield Metric(f"Risk at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
     yield Metric("ε with the noise needed", epsilon, f"at δ = {numbers.delta(f.delta)}")
 
@@ -331,7 +331,7 @@ def formulas(f: RiskFacts) -> Iterator[Formula]:
 def assumptions(f: RiskFacts) -> str:
     return f"""
 - **Answers are rounded up.** Each risk is an upper bound on every attack, from the whole privacy curve δ(ε) by the
-  numerical (PLD) accountant. The curve is drawn as stairs: more noise is never more risk, so the risk at one noise
+  PLD accountant. The curve is drawn as stairs: more noise is never more risk, so the risk at one noise
   bounds it up to the next.
   No δ has to be chosen for the advantage, for members found, and for reconstruction.
 {kinds.assumed(f.mechanism)}

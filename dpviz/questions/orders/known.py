@@ -79,7 +79,7 @@ def known(
     yield another("any mechanism", "Wang, Balle, Kasiviswanathan 2019", "whole orders")
     if tight is not None:
         upper = Least(math.nan, float(tight.upper[-1]))
-        yield KnownBound("numerical, no orders", "numerical (PLD) accountant", "always", upper, "upper end")
+        yield KnownBound("numerical, no orders", "PLD accountant", "always", upper, "upper end")
 
 
 def another(kind: str, bound: str, holds_at: str) -> KnownBound:

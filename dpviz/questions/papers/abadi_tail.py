@@ -164,7 +164,7 @@ def metrics(f: TailFacts) -> Iterator[Metric]:
 
 def numerical(f: TailFacts) -> Metric:
     """The numerical accountant's interval; its lower end is not there while a hand moves."""
-    name = "δ, numerical (PLD)"
+    name = "δ, PLD"
     if f.interval is None:
         return Metric(name, "…" if f.computed else "not computed here", "of the mechanism itself")
     low, high = f.interval

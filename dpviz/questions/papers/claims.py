@@ -197,7 +197,7 @@ ASSUMPTIONS = """
   clipping and noise are taken as the papers describe them.
 - **Misprint** means: the source's own text or code shows the intended value. If the recomputed value differs and
   nothing shows why, the row says "not reproduced"; a guess about the reason is called an inference.
-- **Intervals** come from the numerical (PLD) accountant: the quantity lies between their ends.
+- **Intervals** come from the PLD accountant: the quantity lies between their ends.
 - **Authors' procedures** (Triastcyn & Faltings 2020, Figs. 1, 3, 4) follow their public notebooks, on a few draws.
 """
 

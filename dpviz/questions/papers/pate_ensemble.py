@@ -208,7 +208,7 @@ def lines_for_any_votes(settings: PateSettings, queries: Array) -> list[Line]:
     lines = [Line(Renyi.name, "any votes", queries, renyi, Renyi().family)]
     if settings.gaussian:
         tight = np.asarray(dpviz.pate_epsilon(queries, delta=delta, method=Tight.name, **noise))
-        lines.append(Line(Tight.name, "any votes, numerical (PLD)", queries, tight, look.SOLID))
+        lines.append(Line(Tight.name, "any votes, PLD", queries, tight, look.SOLID))
     return lines
 
 

@@ -83,7 +83,7 @@ class Reach:
             "data": DATA_SETS[self.data].title,
             "model": self.name,
             "N": f"{self.examples:,}",
-            "ε, numerical (PLD)": numbers.up(self.epsilon),
+            "ε, PLD": numbers.up(self.epsilon),
             "median": numbers.tenths(self.median),
             "seeds from to": self.span,
             "σ": f"{self.noise_multiplier:g}",
@@ -158,7 +158,7 @@ def reached() -> Answer[ReachedFacts]:
     low, high = min(min(one.accuracies) for one in shown), max(max(one.accuracies) for one in shown)
     plot = LinePlot(
         Axis(
-            "ε at most, numerical (PLD), δ = 1e-5",
+            "ε at most, PLD, δ = 1e-5",
             name="ε",
             column="epsilon",
             log=True,
@@ -226,7 +226,7 @@ def notes(f: ReachedFacts) -> Iterator[Note]:
 ASSUMPTIONS = """
 - **Data:** the included digits, 10,000 to train and 2,000 to test. The single ring is MNIST with 60,000 and 10,000
   digits. CIFAR-10 has 50,000 and 10,000 pictures.
-- **ε** of the runs is from the numerical (PLD) accountant, for one example added or removed, with Poisson sampling, at
+- **ε** of the runs is from the PLD accountant, for one example added or removed, with Poisson sampling, at
   δ = 1e-5.
 - **One setting per network:** chosen at ε = 3 and kept at 1 and 8, where other settings may be better.
 - **Whitened features:** groups of scattering features minus the mean of 5,000 randomly drawn curves, along the

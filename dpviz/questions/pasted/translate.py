@@ -48,7 +48,7 @@ class Translation:
     gaps: tuple[str, ...] = ()
 
     def epsilon(self, delta: float | None = None, bound: str = "upper") -> float:
-        """ε of all events at δ by the numerical (PLD) accountant; δ is the text's where none is given.
+        """ε of all events at δ by the PLD accountant; δ is the text's where none is given.
 
         Raises:
             ValueError: something is missing, or the mechanisms have no common ε.

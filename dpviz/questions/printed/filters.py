@@ -84,7 +84,7 @@ def planned() -> Recomputed:
         conversion="classic",
         orders=orders,
     )
-    return tight((interval.lower, interval.upper), float(value), "interval: numerical (PLD), for planned steps")
+    return tight((interval.lower, interval.upper), float(value), "interval: PLD, for planned steps")
 
 
 def odometer(epochs: int) -> Recomputed:

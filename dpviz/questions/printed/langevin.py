@@ -41,7 +41,7 @@ def section_3_1(noise: Noise = "algorithm1") -> Recomputed:
         noise=noise,
     )
     interval = interval_3_1(0.103, noise)
-    return tight(interval, float(classic), "value: classic conversion; interval: numerical (PLD)")
+    return tight(interval, float(classic), "value: classic conversion; interval: PLD")
 
 
 def largest_step(noise: Noise = "algorithm1") -> Recomputed:
@@ -59,7 +59,7 @@ def largest_step(noise: Noise = "algorithm1") -> Recomputed:
     low, high = (
         brentq(lambda first, end=end: interval_3_1(first, noise)[end] - 0.1, 0.03, 0.3, xtol=1e-5) for end in (1, 0)
     )  # the first step size at which the upper end reaches 0.1, and the lower one
-    note = "value: largest η₁ by the classic conversion; interval: by the numerical (PLD) accountant"
+    note = "value: largest η₁ by the classic conversion; interval: by the PLD accountant"
     return Recomputed(float(largest), low, high, note)
 
 
@@ -93,7 +93,7 @@ def mnist() -> Recomputed:
         for steps in (dpviz.PowerSchedule(0.1, THIRD, 1), schedule)
     )
     alone = numbers.plain(numbers.rounded_down(one[0], 2), digits=2)
-    note = f"after one epoch; value: classic conversion; interval: numerical (PLD); one step alone costs ≥ {alone}"
+    note = f"after one epoch; value: classic conversion; interval: PLD; one step alone costs ≥ {alone}"
     return tight(epoch, float(classic), note)
 
 
@@ -102,7 +102,7 @@ def mnist_sghmc() -> Recomputed:
     schedule = dpviz.PowerSchedule(0.1, THIRD, 245)
     bound = dpviz.langevin_epsilon(schedule, n=60_000, batch_size=245, clip=4, delta=1e-5, friction=0.1)
     interval = langevin_tight(Langevin(60_000, 245, 4, 0.1), schedule, 1e-5, 20)
-    return tight(interval, float(bound), "after one epoch; value: Rényi DP; interval: numerical (PLD)")
+    return tight(interval, float(bound), "after one epoch; value: Rényi DP; interval: PLD")
 
 
 def svhn(epochs: int, friction: float | None = None) -> Recomputed:

@@ -146,7 +146,7 @@ def metrics(f: Planned) -> Iterator[Metric]:
     settings = f.settings
     if settings.private:
         interval = f.cost.tight.last if f.cost.tight else "–"
-        yield Metric("Numerical (PLD) interval of ε", interval, "for the whole plan")
+        yield Metric("PLD interval of ε", interval, "for the whole plan")
         yield Metric("Noise multiplier σ", numbers.at_most(f.first_noise, 4), whence(f))
     else:
         yield Metric("Privacy loss", "∞", "not private")

@@ -149,7 +149,7 @@ def _claim(look: Look) -> Metric:
 
 
 def _interval(look: Look) -> Metric:
-    name, interval, plan = "Numerical (PLD) interval of ε", look.interval, look.plan
+    name, interval, plan = "PLD interval of ε", look.interval, look.plan
     if interval is None:
         return Metric(name, "–")
     end, note = interval.x[-1], "if this end had been planned"
