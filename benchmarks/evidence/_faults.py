@@ -1493,7 +1493,7 @@ FAULTS = (
         "tests/accounting/test_tuning.py::test_reference_numbers",
     ),
     Fault(
-        "the mixture odometer halves ln(1/δ)",
+        "the Whitehouse odometer halves ln(1/δ)",
         "dpviz/accounting/adaptive/fully_adaptive.py",
         "log_odds, total = -np.log(np.broadcast_to(given, shape))",
         "log_odds, total = -0.5 * np.log(np.broadcast_to(given, shape))",

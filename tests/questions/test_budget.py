@@ -79,8 +79,8 @@ class TestStop:
     @pytest.mark.parametrize(
         ("texts", "name"),
         [
-            ({}, "mixture odometer"),
-            ({"sigma": "200", "q": "0.01", "steps": "5", "bodo": "powers"}, "odometer of Lécuyer"),
+            ({}, "Whitehouse odometer"),
+            ({"sigma": "200", "q": "0.01", "steps": "5", "bodo": "powers"}, "Lécuyer odometer"),
         ],
     )
     def test_the_headline_names_the_smaller_odometer_at_the_end_whatever_is_drawn(
@@ -100,8 +100,8 @@ class TestStop:
         pinned = asked(STOP, **(CIFAR | {"sigma": "0.9"}), steps="4900").plot
         both = plot.with_pinned([("σ 0.9", pinned)])
         assert [line.name for line in both.lines if line.faded] == [
-            "σ 0.9: odometer",
-            "σ 0.9: mixture odometer",
+            "σ 0.9: Lécuyer odometer",
+            "σ 0.9: Whitehouse odometer",
             "σ 0.9: T fixed in advance",
         ]
         assert both.chart().figure["layout"]["yaxis"]["range"][1] > top

@@ -27,9 +27,9 @@ def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
     [stop] = [question for question in ALL if question.key == "stop"]
     told = {block.name for block in stop.more["Accountants"](asked(stop, bodo=variant, conversion="improved"))}
     assert told == {
-        "odometer",
-        "odometer, authors'",
-        "mixture odometer",
+        "Lécuyer odometer",
+        "Lécuyer odometer, authors'",
+        "Whitehouse odometer",
         "filter",
         "T fixed in advance: improved",
         "Rogers odometer",

@@ -91,7 +91,7 @@ def test_a_bad_text_is_named_and_the_rest_stays(
         (
             "budget",
             "pin=sigma%3D3%26bview%3Dstop",
-            ["σ 3: odometer", "σ 3: mixture odometer", "σ 3: T fixed in advance"],
+            ["σ 3: Lécuyer odometer", "σ 3: Whitehouse odometer", "σ 3: T fixed in advance"],
         ),
         ("budget", "bview=spend&pin=sigma%3D3%26bview%3Dstop", []),
     ],

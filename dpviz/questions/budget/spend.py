@@ -181,7 +181,7 @@ def metrics(f: SpendFacts) -> Iterator[Metric]:
     share = f"{numbers.up(f.filled)} of {numbers.at_most(f.target_epsilon)}"
     yield Metric("Budget spent", f"{f.percent:g} %", share)
     yield Metric("Steps left", numbers.steps(f.left), "like those of the next block")
-    yield Metric("Odometer of Lécuyer", numbers.up(f.odometer), "needs no budget, holds at any stop")
+    yield Metric("Lécuyer odometer", numbers.up(f.odometer), "needs no budget, holds at any stop")
     yield tight_figure(f.tight, None if f.taken else "nothing spent", "if planned")
 
 

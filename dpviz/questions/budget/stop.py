@@ -31,7 +31,7 @@ from dpviz.questions.use import card_from
 NAMES = {
     ODOMETER: OdometerAccountant().label,
     MIXTURE: MixtureOdometer().label,
-    "other": "odometer, other sizes",
+    "other": "Lécuyer odometer, other sizes",
     "planned": "T fixed in advance",
     FILTER: FILTER_CARD.name,
     "rogers": "Rogers odometer",
@@ -101,7 +101,7 @@ class StopFacts:
 
         So it can be chosen before the first step. Along a run, the smaller reading of each moment would cost both δ.
         """
-        odometers = ((self.mixture, NAMES[MIXTURE]), (self.odometer, f"{NAMES[ODOMETER]} of Lécuyer"))
+        odometers = ((self.mixture, NAMES[MIXTURE]), (self.odometer, NAMES[ODOMETER]))
         smaller, other = sorted(FinalReading(float(bound.epsilon[-1]), name) for bound, name in odometers)
         return smaller, other
 

@@ -255,7 +255,7 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     st.markdown(
         "The ε in the headline is what you may state. The curves show other accountants' values for the same steps. "
-        "**Moments, Rényi and PLD** treat the run as if its end had been planned. The **mixture odometer** "
+        "**Moments, Rényi and PLD** treat the run as if its end had been planned. The **Whitehouse odometer** "
         "holds whenever the run ends, also if results chose noise and batches; the **filter** keeps its budget. "
         "**Bayesian DP** only covers data like these."
     )
