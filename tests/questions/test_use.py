@@ -32,7 +32,7 @@ def test_the_rounded_answer_still_proves_the_target(unknown, setting):
 
 def test_what_is_spared_is_computed_and_never_more_than_there_is():
     plan = plan_of(asked(SOLVE, target="2", noisecurves="moments"))
-    found = re.fullmatch(r"The numerical \(PLD\) accountant allows ([\d.]+) % less noise: σ = ([\d.]+)\.", spared(plan))
+    found = re.fullmatch(r"The PLD accountant allows ([\d.]+) % less noise: σ = ([\d.]+)\.", spared(plan))
     share, sigma = float(found[1]) / 100, float(found[2])
     known = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
     assert dpviz.epsilon("tight", noise_multiplier=sigma, **known) <= 2.0

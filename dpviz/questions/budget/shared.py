@@ -41,10 +41,10 @@ ACCOUNTS = """
   budget allows the most steps (in Policies, epochs) of the first setting. If no order is fixed, each of the orders gets
   the same share of δ, and fewer steps are allowed. With the whole δ at all orders (Corollary 1), the proof chooses the
   deciding order afterwards: it holds if only the *number* of equal steps depends on results.
-- **Lécuyer odometer:** it has no budget. Its readings hold at all times at once, so you may stop because of results. The
-  cost is a union bound over orders and over filters that double in size, hence the stairs (Lécuyer 2021, §4).
-- **Whitehouse odometer:** it also holds at all times at once, even if results choose noise, batch and end. Its cost is one
-  mixture over orders instead of filters that double in size. This is the method of mixtures of Whitehouse, Ramdas,
+- **Lécuyer odometer:** it has no budget. Its readings hold at all times at once, so you may stop because of results.
+  The cost is a union bound over orders and over filters that double in size, hence the stairs (Lécuyer 2021, §4).
+- **Whitehouse odometer:** it also holds at all times at once, even if results choose noise, batch and end. Its cost is
+  one mixture over orders instead of filters that double in size. This is the method of mixtures of Whitehouse, Ramdas,
   Rogers, Wu 2023, here with the exact Rényi divergences of sampled steps. The losses of earlier steps are covered too.
   Choose one odometer before training: the smaller of two readings holds only at the sum of their δ. Which odometer the
   sentence above names depends on the settings only, not on results.
