@@ -3,7 +3,8 @@ PYTHON ?= python3
 PORT ?= 8501
 PY := .venv/bin/python
 
-# Tests and measurements use one thread a process: the processes share the cores.
+# Tests and measurements use one thread a process: the processes share the cores. Types are checked beside the tests, which
+# often wait for a browser.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = '$(PYTHON)' tools/install.py
 
@@ -26,10 +27,11 @@ test test-all test-long:
 	@$(INSTALL) dev
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
-	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) tools/lines.py
-	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests
+	@mkdir -p .tmp; $(PY) -m mypy >.tmp/mypy.txt 2>&1 & types=$$!; \
+	$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests; tests=$$?; \
+	wait $$types; types=$$?; cat .tmp/mypy.txt; exit $$((tests + types))
 
 bench: ## Measure speed beside other libraries in the same run
 	@$(INSTALL) bench

@@ -130,6 +130,20 @@ def test_help_names_every_target() -> None:
         assert re.search(rf"make {target}\s+\S", listed), target
 
 
+@pytest.mark.parametrize("failing", ["", "ruff", "importlinter", "mypy", "pytest"])
+def test_make_test_fails_with_any_of_its_checks_and_prints_types_last(failing: str, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "checked $*"\ncase "$*" in *{failing or "nothing"}*) exit 1;; esac\n')
+    python.chmod(0o755)
+    done = run("make", "--no-print-directory", "test", "INSTALL=true", f"PY={python}", cwd=tmp_path)
+    assert bool(done.returncode) == bool(failing), done.stderr
+    if failing not in ("ruff", "importlinter"):
+        *_, tests, types = done.stdout.splitlines()
+        assert "-m pytest" in tests
+        assert "-m mypy" in types
+
+
 @pytest.mark.parametrize("checks", ["", "true"])
 @pytest.mark.sweep
 def test_without_its_browser_a_test_is_skipped_and_fails_where_all_must_run(checks: str, tmp_path: Path) -> None:
