@@ -5,7 +5,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.ui.boundary import uncaught
 from dpviz.ui.browser.routes import routes
-from dpviz.ui.page import ADDRESSES, ICON, navigation
+from dpviz.ui.page import ADDRESSES, APP, ICON, navigation
 from dpviz.ui.server import guarded, lifetime
 
 if get_script_run_ctx(suppress_warning=True) is None:
@@ -13,5 +13,5 @@ if get_script_run_ctx(suppress_warning=True) is None:
 else:
     st.set_page_config(page_icon=ICON, layout="wide")
     place = navigation()
-    st.set_page_config(page_title=f"{place.title} · dpviz: see differential privacy")
+    st.set_page_config(page_title=f"{place.title} · {APP}")
     place.run()

@@ -39,10 +39,9 @@ class Page:
     help: str = ""
     pins_follow: bool = False
 
-    @property
-    def heading(self) -> str:
-        """Title and question in a line: "Compose: how does ε grow with steps?\"."""
-        return f"{self.title}: {self.asks[0].lower()}{self.asks[1:]}"
+    def heading(self, question: AnyQuestion) -> str:
+        """Its title and that of one of its questions, in a line: "Compose · How does ε grow with steps?\"."""
+        return f"{self.title} · {question.title}"
 
     @cached_property
     def choice(self) -> Choice | None:

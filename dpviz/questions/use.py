@@ -260,8 +260,8 @@ def to_card(mechanism: Mechanism, steps: int, delta: float) -> list[Block]:
     if Tight().supports(mechanism):
         return []
     own = {kinds.T[mechanism.step].key: str(steps), DELTA.key: DELTA.write(delta)}
-    card = {"pview": "guarantee", "gof": "plan", kinds.ROWS.key: "1"}
-    return [Onward("Guarantee card of these settings", "papers", card | dict(kinds.texts(mechanism)) | own)]
+    card = {"kview": "guarantee", "gof": "plan", kinds.ROWS.key: "1"}
+    return [Onward("Guarantee card of these settings", "check", card | dict(kinds.texts(mechanism)) | own)]
 
 
 class StepFacts(Protocol):

@@ -32,6 +32,7 @@ from dpviz.ui.state import MOST_PINS, Keys
 _steps = component("history")
 
 
+APP = "dpviz: see differential privacy"
 ICON = str(Path(__file__).parent / "assets" / "icon.png")
 
 
@@ -128,7 +129,8 @@ def notes() -> None:
 
 
 def heading(text: str) -> None:
-    """The page's title, which a bare page says to readers and printers alone."""
+    """The page's title, which the browser shows as that of its tab, and a bare page says to readers and printers."""
+    st.set_page_config(page_title=f"{text} · {APP}")
     st.html(f'<h1 class="dpviz-{"unseen" if present.bare() else "title"}">{escape(text)}</h1>')
 
 

@@ -26,43 +26,46 @@ from dpviz.ui.boundary import Boundary
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
+Draw = Callable[[], None]
+
 
 def show(shown: Page) -> None:
     """Draw the page."""
     with Boundary(shown.key, OWN[shown.key]).part("page"):
         page.begin(shown.key)
-        page.heading(shown.heading)
     opened(shown)
 
 
-def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
-    """The sidebar, then everything that follows the controls in one fragment.
+def opened(shown: Page, acts: Draw = lambda: None, said: Draw = lambda: None) -> None:
+    """The sidebar, then title, answer and controls in one fragment.
 
-    `acts` draws what can be done with the answer, above its controls.
+    `acts` draws what can be done with the answer, above its controls; `said` what is to be read below the title.
     """
     part = Boundary(shown.key, OWN[shown.key]).part
     if not present.bare():
         with st.sidebar, part("sidebar"):
             page.sidebar(shown.key)
-    _body(shown, acts)
+    _body(shown, acts, said)
     now = state.snapshot()
     present.bar(shown.question(now), now)
 
 
 @st.fragment
-def _body(shown: Page, acts: Callable[[], None]) -> None:
+def _body(shown: Page, acts: Draw, said: Draw) -> None:
     """Everything that follows the controls."""
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
     left, right = page.sides()
-    with top, bound.part("notes"):
-        page.notes()
     with bound.part("settings"):
         history.take_entries()
     measuring.begin()
     now = state.snapshot()
     question = shown.question(now)
     with top:
+        page.heading(shown.heading(question))
+        said()
+        with bound.part("notes"):
+            page.notes()
         _headline(shown, question, now)
     # The chart first: what the visitor waits for is on its way while the controls are still being made.
     within = _whole.set((bound, now))

@@ -1,7 +1,5 @@
 """The home page in a browser: its story, which is scrolled, and whose buttons lead on with the right settings."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -23,11 +21,13 @@ def test_a_door_leads_to_its_question(page: Page) -> None:
     for _ in range(2):
         open_page(page) if page.url == "about:blank" else page.get_by_role("link", name="Home").click()
         wait_idle(page)
-        main_area(page).get_by_role("link", name="Check a claim").click()
-        page.wait_for_url("**/papers*")
+        main_area(page).get_by_role("link", name="Check a program").click()
+        page.wait_for_url("**/check*")
         wait_idle(page)
-        expect(main_area(page).get_by_role("combobox", name="Question")).to_have_value("Check a claim")
-        expect(page).to_have_url(re.compile("pview=check"))
+        expect(main_area(page).get_by_role("combobox", name="Question")).to_have_value("Check a program")
+        main_area(page).get_by_role("combobox", name="Question").click()
+        page.get_by_role("option", name="Guarantee card").click()
+        wait_idle(page)
 
 
 @pytest.mark.sweep

@@ -201,7 +201,7 @@ def test_on_paper_all_settings_stand_below_the_chart(page: Page) -> None:
 
 
 def test_on_paper_the_open_card_stands_without_the_list_that_it_holds(page: Page) -> None:
-    open_page(page, "papers", pview="guarantee")
+    open_page(page, "check", kview="guarantee")
     page.emulate_media(media="print")
     pitfalls = main_area(page).locator(".dpviz-listing")
     assert pitfalls.is_visible()

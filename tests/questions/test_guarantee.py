@@ -107,9 +107,9 @@ def test_what_follows_a_moving_hand_is_what_comes_to_rest(changed: dict[str, str
 def test_a_plan_has_a_way_to_its_card(question: Question[Any], texts: dict[str, str]) -> None:
     answer = asked_whole(question, **texts)
     (way,) = (block for block in question.more["Use it"](answer) if isinstance(block, Onward))
-    card = asked_whole(GUARANTEE, **{key: text for key, text in way.texts.items() if key != "pview"})
+    card = asked_whole(GUARANTEE, **{key: text for key, text in way.texts.items() if key != "kview"})
     given = card.given
-    assert (way.page, way.texts["pview"], given["of"]) == ("papers", GUARANTEE.asked_as, "plan")
+    assert (way.page, way.texts["kview"], given["of"]) == ("check", GUARANTEE.asked_as, "plan")
     if question is NEEDED:
         assert card.facts.card.losses.epsilon <= answer.facts.target
     else:

@@ -13,7 +13,7 @@ from tests.ui.driver import charts, enter, go_to, open_app, put, said
 def test_four_doors_lead_on_and_every_page_is_named():
     at = open_app("home")
     named = [link.proto.page for link in at.get("page_link")]
-    assert named == ["compose", "noise", "train", "papers", *ADDRESSES]
+    assert named == ["compose", "noise", "train", "check", *ADDRESSES]
     assert {page.key for page in PAGES} < set(ADDRESSES)
 
 
@@ -21,15 +21,15 @@ def test_a_door_s_query_is_taken_where_it_leads():
     """Once, when the page is reached; what is set there later stays."""
     at = open_app("home", "sigma=3")
     [query] = [link.proto.query_string for link in at.get("page_link") if link.proto.query_string]
-    assert query == "pview=check&v=3"
-    at.session_state["value.pview"] = "guarantee"  # as it was left before
-    go_to(at, "papers")
+    assert query == "kview=check&v=3"
+    at.session_state["value.kview"] = "guarantee"  # as it was left before
+    go_to(at, "check")
     at.query_params.update(dict(pair.split("=") for pair in query.split("&")))
     at.run()
-    assert (at.session_state["value.pview"], at.session_state["value.sigma"]) == ("check", 3.0)
-    at.session_state["value.pview"] = "guarantee"
+    assert (at.session_state["value.kview"], at.session_state["value.sigma"]) == ("check", 3.0)
+    at.session_state["value.kview"] = "guarantee"
     at.run()
-    assert at.session_state["value.pview"] == "guarantee"
+    assert at.session_state["value.kview"] == "guarantee"
 
 
 def test_the_live_headline_follows_the_slider():

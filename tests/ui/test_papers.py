@@ -1,13 +1,11 @@
-"""The Papers page: what was printed, with ways to the pages that compute it; and a claim filled from code."""
+"""The Papers page: what was printed, with ways to the pages that compute it."""
 
 import re
 
 import pytest
 
-from dpviz.questions.check.fields import BATCH, EPOCHS, NOISE
-from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.printed import CLAIMS, FIGURES
-from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
+from tests.ui.driver import open_app
 
 
 def listings(at) -> list[str]:  # type: ignore[no-untyped-def]
@@ -34,42 +32,3 @@ def test_slow_values_join() -> None:
     at = open_app("papers", "ppaper=sgmcmc")
     at.run()
     assert "still being computed" not in listings(at)[0]
-
-
-def test_code_fills_the_form_and_says_what_it_understood() -> None:
-    at = open_app("papers", "pview=check")
-    open_part(at, "papers.group", ["Claim", "Described", "From code"], "From code")
-    at.text_area(key="snippet").set_value("batch_size = 512\nmake_private(noise_multiplier=1.3)").run()
-    press(at, "Fill the form")
-    assert at.session_state[f"value.{BATCH.key}"] == 512
-    assert at.session_state[f"value.{NOISE.key}"] == 1.3
-    assert any("batch = 512 (line 1)" in block.proto.body for block in at.get("html"))
-    assert BATCH.key not in at.session_state["value.kopen"]
-    assert EPOCHS.key in at.session_state["value.kopen"]
-    put(at, f"entry.{EPOCHS.key}", {"entry": {"text": "60", "n": 1.0}})
-    assert EPOCHS.key not in at.session_state["value.kopen"], "an entered value settles it, though it stays the same"
-    at.text_area(key="snippet").set_value("<b>for").run()
-    press(at, "Fill the form")
-    assert any("No number of a private training" in text for text in said(at, "problem"))
-    assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"
-
-
-def test_a_plan_goes_to_its_card_with_its_settings_and_those_of_the_session() -> None:
-    at = open_app("compose", "sigma=3&q=0.02&steps=100&n=5000&delta=1e-6")
-    put(at, "compose.details", "Use it")
-    press(at, "Guarantee card of these settings")
-    go_to(at, "papers").run()
-    assert "δ = 1e-6" in said(at, "headline")[0]
-    assert (set_to(at, SIGMA), set_to(at, RATE), set_to(at, STEPS), set_to(at, SIZE)) == (3.0, 0.02, 100.0, 5000.0)
-
-
-def test_what_is_typed_into_the_card_is_on_it_as_it_stands() -> None:
-    at = open_app("papers", "pview=guarantee&sigma=3&steps=10&gwhy=a<script>")
-    open_part(at, "papers.group", ["Card", "Mechanism", "Pitfalls", "About"], "About")
-    (who,) = [one for one in at.text_input if one.label == "Who holds the data"]
-    who.set_value("  The city ").run()
-    assert not at.exception
-    put(at, "papers.details", "Use it")
-    card = "\n".join(block.value for block in at.markdown)
-    assert "| Who holds the data | The city |" in card
-    assert "| Intended use | a\\<script> |" in card

@@ -27,6 +27,7 @@ from websockets.sync.client import connect
 
 from dpviz.questions.gradient_fields import COUNT, DIMENSIONS, PAIRING, SOURCE, VECTORS
 from dpviz.ui import server
+from dpviz.ui.page import ADDRESSES
 from dpviz.ui.registry import FIELDS
 from tests.browser.driver import ROOT, running_app
 from tests.questions.test_every_question import value
@@ -38,7 +39,7 @@ VISITORS = 4  # at a time
 SECONDS = 180.0  # for all links, and for all uploads
 PATIENCE = 60.0  # for one page
 SETTLE = 30.0  # for the app to let go of sessions, beyond the time in which their visitors may come back
-PAGES = ("", "compose", "orders", "noise", "budget", "langevin", "attack", "train", "runs", "leakage", "papers")
+PAGES = ("", *ADDRESSES)
 
 
 class Visitor:

@@ -1,4 +1,4 @@
-"""The settings of *Check a claim*, which a pasted text fills."""
+"""The settings of *Check a program*, which a pasted text fills."""
 
 import math
 

@@ -251,7 +251,7 @@ def shown_or_rare(get: Reader, field: AnyField) -> tuple[Item, ...]:
 
 CHECK = Question(
     "check",
-    "Check a claim",
+    "Check a program",
     check,
     WORDS,
     asks="verdict",

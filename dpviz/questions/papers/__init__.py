@@ -1,7 +1,5 @@
-"""The Papers page: printed values recomputed, a check of any claim, the guarantee card, and figures of five papers."""
+"""The Papers page: printed values recomputed, and figures of five papers."""
 
-from dpviz.questions.check.question import CHECK
-from dpviz.questions.guarantee.question import GUARANTEE
 from dpviz.questions.page import page
 from dpviz.questions.papers import adaptive, adult, claims, pate, reached
 from dpviz.questions.papers.abadi_clipping import CLIPPING
@@ -19,7 +17,7 @@ from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 
 PAPERS = page(
     "papers",
-    *(claims.PRINTED_CLAIMS, CHECK, GUARANTEE),
+    claims.PRINTED_CLAIMS,
     *(FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER),
     *(MAIN_THEOREM, LOSS, TAIL, CLIPPING, BOB),
     *(SAMPLED_FIGURE_1, THEOREM_5),

@@ -1,4 +1,4 @@
-"""The form of *Check a claim*, filled from a pasted text, and what the text leaves open.
+"""The form of *Check a program*, filled from a pasted text, and what the text leaves open.
 
 >>> code = filled("compute_dp_sgd_privacy(n=60000, batch_size=256, noise_multiplier=1.1, epochs=60, delta=1e-5)")
 >>> code.sentences[1], code.sentences[5]

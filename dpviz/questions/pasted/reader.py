@@ -1,6 +1,6 @@
 """The one reader of pasted texts: all evidence of a private training in a program, settings, a log or a history.
 
-*Check a claim* and `translate` both build on it. A text is parsed, never run.
+*Check a program* and `translate` both build on it. A text is parsed, never run.
 
 >>> text = read("compute_dp_sgd_privacy(n=60000, batch_size=256, noise_multiplier=1.1, epochs=60, delta=1e-5)")
 >>> text.values("kbatch")

@@ -56,7 +56,7 @@ def show() -> None:
     bound = Boundary("runs", f.FIELDS)
     with bound.part("page"):
         page.begin("runs", (*f.WATCHED, *f.FIELDS))
-        page.heading("Runs: which run was worth its ε?")
+        page.heading("Runs · Which run was worth its ε?")
         engine, problem = engines.current()
         try:
             if engine is not None:

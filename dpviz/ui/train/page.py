@@ -17,6 +17,7 @@ from dpviz.ui.train import watch
 from dpviz.ui.train.plan import acts
 
 RECENT = 6
+TITLE = f"{PAGE.title} · {PAGE.asks}"  # where no plan is asked
 
 
 def show() -> None:
@@ -24,28 +25,33 @@ def show() -> None:
     part = Boundary("train", TRAIN).part
     with part("page"):
         page.begin("train", WATCHED)
-        page.heading(PAGE.heading)
         engine, problem = engines.current()
         if engine is None:
+            page.heading(TITLE)
             page.headline("Runs cannot be kept on this machine now.")
             page.note(problem, "problem")
             return
         problem = engines.warmed(engine)
-        if problem and problem != engine.problem:  # what the engine knows is said beside the plan, and with the run
-            page.note(problem, "problem")
-        if engine.notice:
-            page.note(engine.notice, "problem")
+        # What the engine knows is said beside the plan, and with the run.
+        said = partial(_problems, problem if problem != engine.problem else "", engine.notice)
         try:
             if run := state.get(RUN):
+                page.heading(TITLE)
+                said()
                 watch.show(engine, run)
             else:
-                render.opened(PAGE, partial(acts, engine))
+                render.opened(PAGE, partial(acts, engine), said)
                 if not engine.ready and not problem:
                     _warming(engine)
         except StoreError as trouble:
             page.note(str(trouble), "problem")
         with st.sidebar, part("sidebar"):
             _recent(engine)
+
+
+def _problems(*problems: str) -> None:
+    for problem in filter(None, problems):
+        page.note(problem, "problem")
 
 
 @st.fragment(run_every=1.0)

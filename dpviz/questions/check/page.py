@@ -1,0 +1,7 @@
+"""The Check page: a program's claimed ε, and the guarantee card."""
+
+from dpviz.questions.check.question import CHECK
+from dpviz.questions.guarantee.question import GUARANTEE
+from dpviz.questions.page import page
+
+PAGE = page("check", CHECK, GUARANTEE)
