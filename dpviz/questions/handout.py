@@ -24,7 +24,7 @@ from dpviz.questions import AnyQuestion
 from dpviz.questions.acting import acting, settings
 from dpviz.questions.answer import LATER, AnyAnswer, soon
 from dpviz.questions.layout import Reader, moved
-from dpviz.questions.rendered import paragraphs, rendered
+from dpviz.questions.rendered import paragraphs, rendered, two_levels
 
 MOST_BYTES = 5_000_000
 PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((browser.HERE / "page.html").read_text())
@@ -128,7 +128,7 @@ class Handout:
             stops=max(map(len, moving.values()), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
             settings={field.label: field.show(self.get(field)) for field in shown},
-            assumptions=paragraphs(self.question.assumed(self.answer)),
+            assumptions=tuple(map(paragraphs, two_levels(self.question.assumed(self.answer)))),
             formulas=self.question.formulas(self.answer),
             link=self.link,
             version=__version__,

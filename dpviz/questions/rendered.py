@@ -20,6 +20,8 @@ _TAGS = rf'<b>.*?</b>|<div class="value">.*?</div>|{TAG}'
 _UNDIVIDED = re.compile(rf"{_TAGS}|(\w+ (?:[=≤≥≈]|&lt;) \d[\d.]*(?:e-\d+|\s%)?|\d[\d.]*(?:e-\d+|\s%))")
 _SUBSCRIPT = re.compile(r"_(μ)\b")
 
+FIRST_ASSUMPTIONS = 4  # that are shown before the others are unfolded
+
 # Markdown that questions write their assumptions in, after its text was escaped.
 _SPANS = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -118,11 +120,31 @@ def _cell(cell: Cell) -> str:
     return f'<a href="{escape(links.address(cell.to))}" target="_self">{escape(cell.text)}</a>'
 
 
+def two_levels(assumptions: str) -> tuple[str, str]:
+    """Whom an answer protects, by which sampling and noise, and what is public; then the rest, to unfold.
+
+    Questions state these first. One item more than these is no rest.
+
+    >>> two_levels("- a\\n- b\\n- c\\n- d\\n- e\\n- f")
+    ('- a\\n- b\\n- c\\n- d', '- e\\n- f')
+    >>> two_levels("- a\\n- b")
+    ('- a\\n- b', '')
+    """
+    blocks = _blocks(assumptions)
+    if len(blocks) <= FIRST_ASSUMPTIONS + 1:
+        return assumptions.strip(), ""
+    return "\n".join(blocks[:FIRST_ASSUMPTIONS]), "\n".join(blocks[FIRST_ASSUMPTIONS:])
+
+
+def _blocks(markdown: str) -> list[str]:
+    """Paragraphs, and the items of lists."""
+    return re.split(r"\n(?=- )|\n\s*\n", markdown.strip())
+
+
 def paragraphs(markdown: str) -> str:
     """Paragraphs and lists with bold, italic, code and links, as HTML."""
-    blocks = re.split(r"\n(?=- )|\n\s*\n", markdown.strip())
     built = []
-    for block in blocks:
+    for block in _blocks(markdown):
         text = escape(" ".join(block.removeprefix("- ").split()), quote=False)
         for pattern, by in _SPANS:
             text = pattern.sub(by, text)

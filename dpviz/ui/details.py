@@ -17,7 +17,7 @@ from dpviz.questions.handout import Handout
 from dpviz.questions.layout import FieldControl, of_values
 from dpviz.questions.listing import Listing
 from dpviz.questions.question import AnyQuestion, Block
-from dpviz.questions.rendered import glossary, listed, noted
+from dpviz.questions.rendered import glossary, listed, noted, two_levels
 from dpviz.questions.script import script
 from dpviz.questions.source import NoSample
 from dpviz.questions.words import Note
@@ -42,7 +42,7 @@ def details(place: str, question: AnyQuestion, answer: AnyAnswer, plot_of: PlotO
     drawn: dict[str, Callable[[], object]] = {
         "Table": lambda: _table(answer.plot.table()),
         "Formula": lambda: _formulas(question.formulas(answer)),
-        "Assumptions": lambda: st.markdown(question.assumed(answer)),
+        "Assumptions": lambda: _assumptions(question.assumed(answer)),
         "Glossary": lambda: st.markdown("\n".join(f"- **{term}**: {means}" for term, means in glossary().items())),
         "Python": lambda: st.code(script(question, answer), language="python"),
         "Link and files": lambda: _files(question, answer, plot_of),
@@ -54,6 +54,13 @@ def details(place: str, question: AnyQuestion, answer: AnyAnswer, plot_of: PlotO
         drawn[part]()
     else:
         blocks(question.more[part](answer), f"{question.key}.{part}")
+
+
+def _assumptions(text: str) -> None:
+    first, rest = two_levels(text)
+    st.markdown(first)
+    if rest:
+        st.expander("Terms, accountants, and what else is assumed").markdown(rest)
 
 
 def _behind_doors(question: AnyQuestion) -> Doors:

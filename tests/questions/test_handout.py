@@ -12,7 +12,7 @@ from dpviz import ask
 from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER
 from dpviz.questions.handout import STOPS, stops
-from dpviz.questions.rendered import explained, paragraphs
+from dpviz.questions.rendered import explained, paragraphs, two_levels
 
 
 def test_stops_are_dense_where_the_value_stands_and_reach_the_ends() -> None:
@@ -55,5 +55,5 @@ def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: P
         assert [frame["headline"]] == explained(there.question.headline(there.answer))
     assert LATER not in json.dumps(told["frames"], ensure_ascii=False)
     text = file.read_text(encoding="utf-8")
-    assert paragraphs(asked.question.assumed(asked.answer)) in text
+    assert all(paragraphs(level) in text for level in two_levels(asked.question.assumed(asked.answer)))
     assert told["base"]["notes"] in text

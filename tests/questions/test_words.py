@@ -15,7 +15,7 @@ from dpviz.fields import number
 from dpviz.fields.declared import entries
 from dpviz.questions.answer import whole
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.rendered import explained, glossary, noted, strip
+from dpviz.questions.rendered import explained, glossary, noted, strip, two_levels
 from tests.questions.asking import answer_to, asked
 
 
@@ -31,6 +31,17 @@ def test_terms_are_explained_where_they_first_stand_and_no_word_or_number_change
     assert len(meanings) == len(set(meanings)) > 0
     assert {unescape(one) for one in meanings} <= set(glossary().values())
     assert not any(re.search(r"\d", term) for term in re.findall("<dfn.*?>(.*?)</dfn>", "".join(shown)))
+
+
+@pytest.mark.parametrize("key", ["compose", "orders", "langevin_cost", "roc", "noise", "solve", "risk", "stop", "spend"])
+def test_the_first_assumptions_say_whom_sampling_noise_and_what_is_public(key: str) -> None:
+    question = QUESTIONS[key]
+    whole_text = question.assumed(asked(question))
+    first, rest = two_levels(whole_text)
+    for subject in ("add(ed|ing) or remov(ed|ing)", "Poisson|independently", "[Nn]oise", "N, the number of .* public"):
+        assert re.search(subject, first), subject
+    assert rest
+    assert (first + rest).replace("\n", "") == whole_text.strip().replace("\n", "")
 
 
 def test_symbols_with_an_index_are_terms_of_their_own() -> None:

@@ -2,9 +2,11 @@
 
 from dpviz.training.covered import PUBLIC_SIZE
 
-ATTACKS = """
+_ATTACKER = """
 - **The attacker** knows everything except one bit: whether the target took part. All other records, the mechanism and
   its noise distribution are known; only the noise itself is not. Bounds hold for *any* attack on what was released.
+"""
+_WHAT_IS_SHOWN = """
 - **Right guesses and belief** are two quantities. Without any data, always giving the likelier
   answer is right with probability max(prior, 1 − prior). Belief is what the prior can become after one output is seen.
   At even odds and δ = 0 both have the same bound, 1/(1 + exp(−ε)): the P(A) of Triastcyn & Faltings 2020, Eq. 1.
@@ -23,4 +25,5 @@ ATTACKS = """
   secrets.
 - **Bayesian DP** holds for people drawn like the residents, not for the outlier; γ = 1e-15.
 """
-ASSUMPTIONS = f"{ATTACKS}- {PUBLIC_SIZE}"
+ATTACKS = _ATTACKER + _WHAT_IS_SHOWN.lstrip()
+ASSUMPTIONS = f"{_ATTACKER}- {PUBLIC_SIZE}{_WHAT_IS_SHOWN}"

@@ -65,9 +65,10 @@ ACCOUNTS = """
   accuracy set under Show, less 0.04 · ln of the noise per example relative to σ = 1 with batches of 512. A small seeded
   random change is added.
 """
-ASSUMPTIONS = f"""{ACCOUNTS}\
-- Poisson sampling, add/remove one example, Gaussian noise on the sum of clipped gradients, fresh at every step.
-{PUBLIC_SIZE}"""
+ASSUMPTIONS = f"""
+- **Who is protected:** one example, added or removed. **Sampling:** Poisson. **Noise:** Gaussian, on the sum of clipped
+  gradients, fresh at every step.
+{PUBLIC_SIZE}{ACCOUNTS.lstrip()}"""
 
 
 def filter_of(first: Mechanism, orders: str, *, target_epsilon: float, delta: float, conversion: str) -> Filter:

@@ -311,7 +311,7 @@ def formulas(f: StopFacts) -> Iterator[Formula]:
 
 
 def assumptions(f: StopFacts) -> str:
-    return f"{ACCOUNTS}{kinds.assumed(f.mechanism).strip()}\n" if f.excluded else ASSUMPTIONS
+    return kinds.assumed(f.mechanism) + ACCOUNTS if f.excluded else ASSUMPTIONS
 
 
 def cards(answer: Answer[StopFacts]) -> list[Block]:

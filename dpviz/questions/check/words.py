@@ -43,7 +43,7 @@ def judgement(f: CheckFacts) -> str:
         case "low":
             return (
                 f"is <b>too low by a factor of at least {numbers.at_least(f.too_low, 4)}</b>: the described training "
-                f"costs <b>ε ≥ {numbers.down(f.least, 4)}</b> on some data."
+                f"costs <b>ε ≥ {numbers.down(f.least, 4)}</b>, as some attack shows."
             )
         case "open":
             return unsaid(f)

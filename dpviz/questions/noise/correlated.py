@@ -68,6 +68,11 @@ class CorrelatedFacts:
         return self.batches * self.epochs
 
     @property
+    def nothing(self) -> bool:
+        """Whether independent noise on Poisson batches has less error than any correlated noise that was tried."""
+        return self.sampled is not None and self.sampled < min(self.best.error, self.best_band.error)
+
+    @property
     def sampled_text(self) -> str:
         """The error on Poisson batches; "…" while it is not there."""
         return "…" if self.sampled is None else numbers.percent(self.sampled)
@@ -212,11 +217,16 @@ def with_levels(answer: Answer[CorrelatedFacts]) -> LinePlot:
 
 
 def headline(f: CorrelatedFacts) -> str:
+    decayed = f"noise with <b>κ = {numbers.plain(f.best.decay)}</b> has <b>{numbers.percent(f.best.error)}</b>"
+    banded = f"banded noise <b>{numbers.percent(f.best_band.error)}</b>"
+    if f.nothing:
+        return (
+            f"Nothing here: independent noise on <b>Poisson batches</b> has the least error, <b>{f.sampled_text}</b> of "
+            f"that of independent noise on fixed batches at the same ε. On fixed batches, {decayed} and {banded}."
+        )
     return (
-        "At the same ε, and with the same batches in every epoch, noise with "
-        f"<b>κ = {numbers.plain(f.best.decay)}</b> has <b>{numbers.percent(f.best.error)}</b> of the error of "
-        f"independent noise. Banded noise has <b>{numbers.percent(f.best_band.error)}</b>, independent noise on "
-        f"Poisson batches <b>{f.sampled_text}</b>."
+        f"With fixed batches and at the same ε, {decayed} of the error of independent noise, and {banded}. Independent "
+        f"noise on Poisson batches has <b>{f.sampled_text}</b>."
     )
 
 
@@ -233,11 +243,8 @@ def metrics(f: CorrelatedFacts) -> Iterator[Metric]:
 
 
 def notes(f: CorrelatedFacts) -> Iterator[Note]:
-    if f.sampled is not None and f.sampled < min(f.best.error, f.best_band.error):
-        yield Note(
-            "At this ε, independent noise on Poisson batches is better than any correlated noise here. "
-            "A larger ε favours correlated noise."
-        )
+    if f.nothing:
+        yield Note("A larger ε favours correlated noise.")
     if f.band > f.batches:
         yield Note(f"The band is wider than an epoch: w = t = {f.batches} is shown.", "caution")
 

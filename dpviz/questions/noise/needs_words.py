@@ -196,8 +196,8 @@ def tex_symbol(symbol: str) -> str:
 
 def assumptions(f: Needs) -> str:
     return f"""
+{kinds.assumed(f.ask.mechanism).strip()}
 - **Answers are rounded to the safe side:** noise and δ up, q and T down. Each one was checked with its accountant.
-{kinds.assumed(f.ask.mechanism)}
 - **σ** is the standard deviation of the noise divided by C, also where an example is replaced; only for measured pairs
   of gradients it is divided by 2C. DP and Bayesian DP get the same noise at every clipping quantile.
 - **Less noise for Bayesian DP** means a weaker guarantee. It holds for examples drawn like the sample, on average over

@@ -330,11 +330,11 @@ def formulas(f: RiskFacts) -> Iterator[Formula]:
 
 def assumptions(f: RiskFacts) -> str:
     return f"""
+{kinds.assumed(f.mechanism).strip()}
 - **Answers are rounded up.** Each risk is an upper bound on every attack, from the whole privacy curve δ(ε) by the
   PLD accountant. The curve is drawn as stairs: more noise is never more risk, so the risk at one noise
   bounds it up to the next.
   No δ has to be chosen for the advantage, for members found, and for reconstruction.
-{kinds.assumed(f.mechanism)}
 - **Advantage** is true positive rate minus false positive rate of the best attack: δ at ε = 0.
 - **Members found** is the true positive rate at the false positive rate *before* (Dong, Roth, Su 2022).
 - **Belief** is what an attacker may come to believe, except for outputs with total probability δ.

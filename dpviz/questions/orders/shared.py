@@ -39,6 +39,7 @@ R(\alpha) = \frac{\ln A_\alpha}{\alpha-1},\quad A_\alpha = \sum_{k=0}^{\alpha}\b
 ASSUMPTIONS = f"""
 - **The mechanism:** Poisson sampling with probability q, Gaussian noise of standard deviation σ × C, T equal
   steps; one example is added or removed. The Rényi divergence R(α) adds up over the steps.
+{PUBLIC_SIZE.strip()}
 - **Every order gives a valid ε.** Choosing the best one afterwards costs nothing, because the bound holds at all orders
   at once.
 - **Exact** means to about 11 digits, for whole and fractional orders.
@@ -50,7 +51,7 @@ ASSUMPTIONS = f"""
   considers orders α < ω, where a smaller ρ holds.
 - **Thresholds:** the noise σ is fixed and all distances equal C. Bayesian DP then costs as much as the moments
   accountant at the noise multiplier σ/C.
-{PUBLIC_SIZE}"""
+"""
 
 
 def theorems(sigma: float, rate: float) -> list[str]:
