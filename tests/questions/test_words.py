@@ -33,7 +33,9 @@ def test_terms_are_explained_where_they_first_stand_and_no_word_or_number_change
     assert not any(re.search(r"\d", term) for term in re.findall("<dfn.*?>(.*?)</dfn>", "".join(shown)))
 
 
-@pytest.mark.parametrize("key", ["compose", "orders", "langevin_cost", "roc", "noise", "solve", "risk", "stop", "spend"])
+@pytest.mark.parametrize(
+    "key", ["compose", "orders", "langevin_cost", "roc", "noise", "solve", "risk", "stop", "spend"]
+)
 def test_the_first_assumptions_say_whom_sampling_noise_and_what_is_public(key: str) -> None:
     question = QUESTIONS[key]
     whole_text = question.assumed(asked(question))

@@ -221,8 +221,8 @@ def headline(f: CorrelatedFacts) -> str:
     banded = f"banded noise <b>{numbers.percent(f.best_band.error)}</b>"
     if f.nothing:
         return (
-            f"Nothing here: independent noise on <b>Poisson batches</b> has the least error, <b>{f.sampled_text}</b> of "
-            f"that of independent noise on fixed batches at the same ε. On fixed batches, {decayed} and {banded}."
+            f"Nothing here: independent noise on <b>Poisson batches</b> has the least error, <b>{f.sampled_text}</b> "
+            f"of that of independent noise on fixed batches at the same ε. On fixed batches, {decayed} and {banded}."
         )
     return (
         f"With fixed batches and at the same ε, {decayed} of the error of independent noise, and {banded}. Independent "
