@@ -15,6 +15,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import plan
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.cluster.connection import not_equipped
@@ -118,13 +119,13 @@ def test_the_headline_never_says_more_than_the_whole_plan_and_says_of_which_step
         run = record(engine, settings, part, state="lost", steps=last)
         view = replace(engine.look(run.id), record=replace(run, state="running"))
         text = headline(Look(view, settings, None, None, claim_of_view(view, engine.store)))
-        said_of[last] = float(re.search(r"right at most <b>([\d.]+) %", text).group(1))  # type: ignore[union-attr]
+        said_of[last] = float(re.search(r"right more than <b>([\d.]+) %", text).group(1))  # type: ignore[union-attr]
         assert f" on test shells, at step {0 if last < 300 else 300 if last < 400 else 400}." in text
-        if planned.guess < claim_of_view(view, engine.store).pair:
-            assert "of the time, wherever the run ends" in text
+        assert ". So far no guess at" in text
+        so_far = claim_of_view(view, engine.store).covers == "any_end"
+        assert ("</b> so far at δ" in text) == so_far, "the plan's ε is that of its end"
         again = headline(Look(replace(view, record=replace(run, state="restarted")), settings, None, None, planned))
-        assert "of the time so far" in again, "it takes steps again beside its plan"
-        assert "wherever" not in again
+        assert "</b> so far at δ" in again, "it takes steps again beside its plan"
     whole = float(numbers.probability(planned.guess, up=True).removesuffix(" %"))
     assert [*said_of.values()] == sorted(said_of.values())
     assert said_of[400] == whole
@@ -141,14 +142,43 @@ def test_a_run_that_began_again_shows_one_interval_that_of_its_claim(engine: Eng
         interval = look.interval
         assert interval is not None
         assert (interval.lower[-1], interval.upper[-1]) == (look.claim.lower, look.claim.epsilon)
-        (tile,) = [metric for metric in figures(look) if metric.name.startswith("Numerical")]
+        (tile,) = [metric for metric in figures(look) if metric.name.startswith("PLD")]
         shown[name] = tile
     assert shown["once"].note == "for the whole plan"
     assert shown["twice"].note == "of all attempts, as the claim"
     assert shown["twice"].value != shown["once"].value
     unknown = replace(take(engine, twice.id), claim=Claim.nothing("it left its plan"))
-    (tile,) = [metric for metric in figures(unknown) if metric.name.startswith("Numerical")]
+    (tile,) = [metric for metric in figures(unknown) if metric.name.startswith("PLD")]
     assert (tile.value, tile.note) == ("–", "")
+
+
+def test_the_pld_interval_of_a_run_under_way_is_that_of_its_steps_so_far(engine: Engine, events: list[Event]) -> None:
+    """Before it stood still at the whole plan's from the first step on."""
+    run = record(engine, TINY, [event for event in events if event.step <= 4], state="lost", steps=4)
+    view = engine.look(run.id)
+    view = replace(view, record=replace(run, state="running"))
+    step = SampledGaussian(TINY.noise_multiplier, 64 / 3133)
+    found = tight_epsilon(step, np.array([2.0, 4.0]), TINY.delta)
+    so_far = TightBand(np.array([2.0, 4.0]), found.lower, found.upper)
+    claim, planned = claim_of_view(view, engine.store), plan(TINY, 3133)
+    (tile,) = [one for one in figures(Look(view, TINY, planned, so_far, claim)) if one.name.startswith("PLD")]
+    assert tile.value.replace("\u2060", "") == so_far.last.replace(" – ", "–")
+    assert planned.tight is not None
+    assert tile.note == f"if step 4 had been planned as its end; whole plan: {planned.tight.last}"
+    (tile,) = [one for one in figures(Look(view, TINY, planned, None, claim)) if one.name.startswith("PLD")]
+    assert (tile.value, tile.note) == ("–", "none yet"), "not the plan's, which means something else"
+
+
+def test_a_run_s_accuracy_is_drawn_on_a_whole_axis_from_its_first_step_on(engine: Engine, events: list[Event]) -> None:
+    """An axis that follows the values jumps at each test."""
+    for last in (0, 2, 6):
+        part = [event for event in events if event.step <= last]
+        look = take(engine, record(engine, TINY, part, state="lost", steps=last).id)
+        for chart in ("accuracy", "frontier"):
+            layout = draw(look, chart, 300).figure["layout"]
+            assert layout["yaxis"]["range"] == pytest.approx([0.0, 1.0], abs=0.03)
+    assert look.plan is not None
+    assert layout["xaxis"]["range"] == pytest.approx([0.0, look.plan.claim.epsilon], rel=0.05), "up to the plan's ε"
 
 
 @pytest.mark.parametrize("reason", ["The data are not here.", "It is long: " + "very " * 60])

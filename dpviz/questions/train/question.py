@@ -119,9 +119,15 @@ def headline(f: Planned) -> str:
     secret = SAMPLERS[settings.sampler].kind.adjacency.secret
     return (
         f"{demonstration if f.cost.claim.demonstration else ''}{when} {taken(f)}, <b>ε ≤ {numbers.up(f.epsilon)}</b> "
-        f"at δ = {numbers.delta(settings.delta)}, {proof(f)}. No guess at {secret} is right more than "
-        f"<b>{numbers.chance_up(f.claim.guess)}</b> of the time (chance: 50 %)."
+        f"at δ = {numbers.delta(settings.delta)}, {proof(f)}. {no_guess(secret, f.claim)}"
     )
+
+
+def no_guess(secret: str, claim: Claim, *, so_far: bool = False) -> str:
+    """How often an attack can be right, of a plan, a run under way and a finished one."""
+    right = numbers.chance_up(claim.guess)
+    no = "So far no" if so_far else "No"
+    return f"{no} guess at {secret} is right more than <b>{right}</b> of the time (chance: 50 %)."
 
 
 def taken(f: Planned) -> str:

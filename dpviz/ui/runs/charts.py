@@ -1,6 +1,8 @@
 """Charts of runs: one quantity of one run along its steps, and several runs beside each other."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from dpviz.ui.runs.fields import CHART_TABLE, CHARTS
 from dpviz.ui.train.look import EMPTY, Look
 
 CLAIMED, WITH_SECRET_NOISE = "claim of a plan that ends there", "claim of such a plan with secret noise"
+SHARES = (0.0, 1.0)  # shown of one run, from its first step to its last: an axis that follows the values would jump
 HEIGHT = 400  # of several runs beside each other
 _FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
 
@@ -106,18 +109,16 @@ def _target(look: Look) -> tuple[Floor, ...]:
 def _series(look: Look, key: str, height: int) -> Chart:
     series, _ = look.view.series(LINES[key])
     floors: tuple[Floor, ...] = ()
-    shown = None
     if key == "accuracy":
         majority = look.view.started.get("majority")
         floors = (*_target(look), *([] if majority is None else [Floor(majority, "majority class", NEUTRAL)]))
-        shown = training.accuracies_shown([values for _, values in series.values()])
     return training.series_chart(
         series,
         y_title=CHART_TABLE[key]["axis"] + _mark(look, key),
         kind=CHART_TABLE[key].get("kind", "plain"),
         across=training.steps_axis(float(max(look.total, look.record.steps))),
         floors=floors,
-        y_range=shown,
+        y_range=SHARES if CHART_TABLE[key].get("kind") == "share" else None,
         height=height,
     )
 
@@ -136,7 +137,9 @@ def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
 
 def _frontier(look: Look, height: int) -> Chart:
     curve, row = frontier(look.view, look.claim), CHART_TABLE["frontier"]
-    across, own = training.epsilon_axis(), {"y_title": row["axis"], "kind": row["kind"]}
+    end = look.plan.claim.shown.epsilon if look.plan is not None else math.inf
+    across = replace(training.epsilon_axis(), shown=(0.0, end) if math.isfinite(end) else None)
+    own = {"y_title": row["axis"], "kind": row["kind"], "y_range": SHARES}
     return training.series_chart(curve, across=across, **own, floors=_target(look), height=height)
 
 

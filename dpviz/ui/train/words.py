@@ -6,6 +6,7 @@ from html import escape
 
 from dpviz.accounting.claims import DEMONSTRATION, SHORT, Claim
 from dpviz.fields import numbers
+from dpviz.questions.train.question import no_guess
 from dpviz.questions.words import Metric, Note
 from dpviz.runs.claims import why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
@@ -91,39 +92,23 @@ def _accuracy(look: Look) -> str:
     text = f"Accuracy <b>{numbers.tenths(look.accuracy)}</b> on {look.tested_on}"
     if look.posterior:
         text += ", posterior mean"
-    if not look.record.over or look.tested < look.record.steps:
-        text += f", at step {numbers.steps(look.tested)}"
-    return f"{text}."
+    return f"{text}, at step {numbers.steps(look.tested)}."
 
 
 def _bound(look: Look) -> str:
-    """What an attacker can reach, by its claim."""
-    shown, settings, demonstration = look.shown, look.settings, look.claim.demonstration
+    """Its claim, and what an attacker can reach: before its end what may be said of the steps so far.
+
+    Of a fixed plan an attacker learns no more than all of it would show, so the bound on guesses is from the first step
+    on the least of what the odometer proves so far and of what bounds the whole plan.
+    """
+    shown, settings, goes_on = look.shown, look.settings, not look.record.over
     secret = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret
-    guess_holds, epsilon_holds = _until_when(shown, over=look.record.over, restarted=look.phase == "restarted")
+    so_far = " so far" * (goes_on and (shown.covers == "any_end" or look.phase == "restarted"))
     others = escape(start_words(settings)) if settings is not None else ""
     return (
-        f"{'With secret noise, an' if demonstration else 'An'} attacker who guesses {secret} "
-        f"{'would be' if demonstration else 'is'} right at most <b>{numbers.chance_up(shown.guess)}</b> of the "
-        f"time{guess_holds} (<b>ε ≤ {numbers.up(shown.epsilon)}</b>{epsilon_holds} at "
-        f"δ = {numbers.delta(shown.delta)}, {shown.name}{others})."
+        f"{'With secret noise: ' * look.claim.demonstration}<b>ε ≤ {numbers.up(shown.epsilon)}</b>{so_far} at "
+        f"δ = {numbers.delta(shown.delta)} ({shown.name}{others}). {no_guess(secret, shown, so_far=goes_on)}"
     )
-
-
-def _until_when(shown: Claim, *, over: bool, restarted: bool) -> tuple[str, str]:
-    """How long the bound on guesses and the ε of a claim hold, to follow each; nothing of a run that is over.
-
-    Of a fixed plan an attacker learns no more than all of it would show, so its bound on guesses holds from the first
-    step on; an odometer's ε is less, and speaks of the steps so far. A run that was restarted takes steps again beside
-    its plan: what bounds it speaks of what was seen so far.
-    """
-    if over or not shown.holds:
-        return "", ""
-    if shown.guess < shown.pair and not restarted:
-        return ", wherever the run ends", " so far" * (shown.covers == "any_end")
-    if restarted or shown.covers == "any_end":
-        return " so far", ""
-    return ", wherever the run ends", ""
 
 
 # --- the four figures -------------------------------------------------------------------------------------------------
@@ -149,14 +134,21 @@ def _claim(look: Look) -> Metric:
 
 
 def _interval(look: Look) -> Metric:
-    name, interval, plan = "PLD interval of ε", look.interval, look.plan
+    """The PLD interval of the steps so far, of all of them once it is over."""
+    name, goes_on = "PLD interval of ε", not look.record.over and not look.began_again
+    whole = look.plan.tight if look.plan is not None and look.planned else None
+    interval = look.tight if goes_on else look.interval
     if interval is None:
-        return Metric(name, "–")
+        return Metric(name, "–", "none yet" * goes_on)
+    counts = ", without private counts" * bool(whole and look.plan and look.plan.claim.shown.counts)
     end, note = interval.x[-1], "if this end had been planned"
     if look.began_again:
         note = "of all attempts, as the claim"
-    elif plan is not None and look.planned:
-        note = f"for the whole plan{', without private counts' * bool(plan.claim.shown.counts)}"
+    elif goes_on:
+        note = f"if step {numbers.steps(int(end))} had been planned as its end"
+        note += f"; whole plan: {whole.last}{counts}" if whole else ""
+    elif whole:
+        note = f"for the whole plan{counts}"
     elif end != look.record.steps:
         note = f"if the end had been planned at step {numbers.steps(int(end))}"
     return Metric(name, interval.last.replace(" – ", f"{WORD_JOINER}–{WORD_JOINER}"), note)
