@@ -9,6 +9,7 @@ from scipy.stats import norm
 import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
+from dpviz.questions.orders.concentrated import truncated_epsilon
 from dpviz.questions.orders.known import known_bounds
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
@@ -95,3 +96,17 @@ def test_the_truth_joins_the_known_bounds() -> None:
     assert shown["bound"].tolist()[-1] == "PLD accountant"
     assert shown["ε at T"].tolist()[-1] == numbers.epsilon(float(a.facts.tight.upper[-1]), digits=4, up=True)
     assert len(known_bounds(asked(DECIDING))[1]) == len(shown) - 1  # type: ignore[arg-type]
+
+
+class TestTruncated:
+    @pytest.mark.parametrize(("rho", "omega"), [(0.0365, 145.0), (0.0365, 3.0), (2.0, 40.0)])
+    def test_epsilon_of_rho_is_the_least_over_its_orders(self, rho: float, omega: float) -> None:
+        orders = np.linspace(1.0001, omega, 200_001)
+        least = float((rho * orders + math.log(1e5) / (orders - 1.0)).min())
+        assert least == pytest.approx(truncated_epsilon(rho, omega, 1e-5), rel=1e-6)
+        assert least >= truncated_epsilon(rho, omega, 1e-5) * (1 - 1e-12)
+
+    def test_rho_alone_says_no_less_than_all_orders(self) -> None:
+        for sigma, rate, steps in (("4", "0.01", "10000"), ("1", "0.05", "300"), ("2", "1", "20")):
+            setting = {"sigma": sigma, "q": rate, "steps": steps}
+            assert asked(CONCENTRATED, **setting).facts.epsilon >= asked(ONE_STEP, **setting).facts.epsilon

@@ -178,9 +178,12 @@ def town_question(
 
     def layout(get: Reader) -> Layout:
         delta = (DELTA,) if get(NOISE) == "gaussian" else ()
+        people = (
+            (PEOPLE,) if key != "town" else experts(PEOPLE)
+        )  # whatever their number, the attacker is as often right
         return {
             "Question": (EPSILON, NOISE, *delta, SHARE),
-            "Town": (FACTOR, PEOPLE, *experts(*((RELEASES,) if "releases" in own else ()), SEED)),
+            "Town": (FACTOR, *people, *experts(*((RELEASES,) if "releases" in own else ()), SEED)),
             "Show": experts(*((LARGEST,) if "largest" in own else ())),
         }
 

@@ -45,6 +45,7 @@ class SpendFacts:
 
     Attributes:
         left: steps like the coming block's that still fit.
+        ahead: ε filled after the coming block, or after as much of it as fits.
         entries: one a block.
         filled, odometer: ε after all of them.
         order: the α that decides the odometer's; NaN where nothing was spent.
@@ -54,6 +55,7 @@ class SpendFacts:
     """
 
     left: float
+    ahead: float
     entries: tuple[Entry, ...]
     filled: float
     odometer: float
@@ -79,8 +81,8 @@ class SpendFacts:
 
     @property
     def percent(self) -> float:
-        """How full the budget is, rounded up."""
-        return math.ceil(1000 * min(self.filled / self.target_epsilon, 1.0)) / 10
+        """How full the budget is after the coming block, rounded up."""
+        return math.ceil(1000 * min(self.ahead / self.target_epsilon, 1.0)) / 10
 
 
 def spend(
@@ -143,6 +145,7 @@ def spend(
     )
     facts = SpendFacts(
         left=left,
+        ahead=float(ahead[-1]),
         entries=tuple(entries),
         filled=float(filled[-1][-1]),
         odometer=float(running[-1][-1]),
@@ -178,11 +181,13 @@ def headline(f: SpendFacts) -> str:
 
 
 def metrics(f: SpendFacts) -> Iterator[Metric]:
-    share = f"{numbers.up(f.filled)} of {numbers.at_most(f.target_epsilon)}"
-    yield Metric("Budget spent", f"{f.percent:g} %", share)
     yield Metric("Steps left", numbers.steps(f.left), "like those of the next block")
-    yield Metric("Lécuyer odometer", numbers.up(f.odometer), "needs no budget, holds at any stop")
-    yield tight_figure(f.tight, None if f.taken else "nothing spent", "if planned")
+    fits = "" if f.left >= f.coming.steps else f"; only {numbers.steps(f.left)} of its steps fit"
+    share = f"{f.percent:g} % of {numbers.at_most(f.target_epsilon)}{fits}"
+    yield Metric("ε after the next block", f"≤ {numbers.up(f.ahead)}", share)
+    if f.taken:
+        yield Metric("Lécuyer odometer", numbers.up(f.odometer), "needs no budget, holds at any stop")
+        yield tight_figure(f.tight, None, "if planned")
 
 
 def notes(f: SpendFacts) -> Iterator[Note]:

@@ -15,7 +15,6 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import no_bound
-from dpviz.questions.orders.divergence import plateau_end
 from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, one_step, orders_question
 
 
@@ -24,18 +23,18 @@ class ConcentratedFacts:
     """One step.
 
     Attributes:
-        two: R(2).
         unsampled: 1/(2σ²), R(α)/α without sampling.
-        rho, omega: of truncated concentrated DP: R(α) ≤ ρα for all 1 < α < ω.
+        rho, omega: of truncated concentrated DP: R(α) ≤ ρα for all 1 < α ≤ ω.
+        epsilon: of all `steps`, from ρ and ω alone.
         plateau: ½q²(e^{1/σ²} − 1), what R(α)/α is at small orders while q is small.
         leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
         mean: μ of (μ, τ)-CDP, the mean loss of a removed example, which is the larger.
     """
 
-    two: float
     unsampled: float
     rho: float
     omega: float
+    epsilon: float
     plateau: float
     leaves: float
     mean: float
@@ -51,7 +50,7 @@ class ConcentratedFacts:
 def concentrated(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
 ) -> Answer[ConcentratedFacts]:
-    """R(α)/α against λ; T and δ matter to the known bounds beside it alone."""
+    """R(α)/α against λ, and what ρ alone says of T steps."""
     orders = curves.order_grid(largest)
     x, ratio = orders - 1.0, curves.exact(noise_multiplier, sample_rate, orders) / orders
     with np.errstate(over="ignore"):
@@ -68,16 +67,15 @@ def concentrated(
     if sample_rate > 0.0 and not math.isnan(off):
         regions = (Region(off - 1.0, math.inf, f"off the plateau from λ = {numbers.plain(off - 1.0)}"),)
     plot = one_step("R(α)/α", "ratio", lines, regions, largest, log_x, air=30.0)
-    two = 2.0 * float(ratio[np.searchsorted(orders, 2.0)])
     mean = 0.0
     if sample_rate > 0.0:
         mean = loss_density(SampledGaussian(noise_multiplier, sample_rate), steps=1, epsilon=0.0).mean
     rho, omega = truncated(orders, ratio, off)
     facts = ConcentratedFacts(
-        two,
         float(unsampled[0]),
         rho,
         omega,
+        truncated_epsilon(steps * rho, omega, delta),
         plateau,
         off,
         mean,
@@ -88,7 +86,7 @@ def concentrated(
 
 
 def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
-    """(ρ, ω) of truncated concentrated DP: R(α) ≤ ρα for all 1 < α < ω, ω the last order before `end` (NaN: no end).
+    """(ρ, ω) of truncated concentrated DP: R(α) ≤ ρα for all 1 < α ≤ ω, ω the last order before `end` (NaN: no end).
 
     R is increasing, so between two orders of the grid R(α)/α ≤ R(right)/left: no order in between is missed.
     """
@@ -98,12 +96,23 @@ def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
     return float((spent / left).max()), float(orders[inside][-1])
 
 
+def truncated_epsilon(rho: float, omega: float, delta: float) -> float:
+    """ε at δ of what satisfies (ρ, ω)-tCDP: the least ρα + ln(1/δ)/(α − 1) over 1 < α ≤ ω.
+
+    Bun, Dwork, Rothblum, Steinke 2018, Lemma 6.
+    """
+    if rho == 0.0:
+        return 0.0
+    order = min(1.0 + math.sqrt(-math.log(delta) / rho), omega)
+    return rho * order - math.log(delta) / (order - 1.0)
+
+
 def headline(f: ConcentratedFacts) -> str:
     if f.sample_rate == 0:
         return UNUSED
     if f.sample_rate == 1:
         return f"Without sampling, the step is ρ-zCDP with <b>ρ = {numbers.at_most(f.unsampled)}</b>."
-    where = f"for orders α below <b>{numbers.at_least(f.omega)}</b>"
+    where = f"for orders α up to <b>{numbers.at_least(f.omega)}</b>"
     if math.isnan(f.leaves):
         where = "at every order shown"
     return (
@@ -113,10 +122,9 @@ def headline(f: ConcentratedFacts) -> str:
 
 
 def metrics(f: ConcentratedFacts) -> Iterator[Metric]:
-    yield Metric("R(2) of one step", numbers.up(f.two), "exact")
-    yield Metric("ρ of (ρ, ω)-tCDP", numbers.up(f.rho), f"for α < {numbers.at_least(f.omega)}")
+    yield Metric("ρ of (ρ, ω)-tCDP", numbers.up(f.rho), f"for α ≤ {numbers.at_least(f.omega)}")
     yield Metric("ρ of zCDP", numbers.up(f.unsampled), "1/(2σ²), as without sampling")
-    yield plateau_end(f.leaves)
+    yield Metric("ε after T steps", f"≤ {numbers.up(f.epsilon)}", "from ρ and ω of tCDP alone")
 
 
 def notes(f: ConcentratedFacts) -> Iterator[Note]:

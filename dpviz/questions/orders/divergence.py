@@ -24,23 +24,24 @@ class DivergenceFacts:
         divergence: R(2).
         closed_last: the largest α shown with a closed form, NaN where it holds nowhere.
         asymptotic_last: the largest λ that the asymptotic lemma covers; NaN where none.
-        leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
+        epsilon: of all `steps`, by Rényi DP.
         theorems: which hold at no order, in sentences.
     """
 
     divergence: float
     closed_last: float
     asymptotic_last: float
-    leaves: float
+    epsilon: float
     theorems: list[str]
     noise_multiplier: float
     sample_rate: float
+    steps: int
 
 
 def divergence(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
 ) -> Answer[DivergenceFacts]:
-    """R(α) against λ; T and δ matter to the known bounds beside it alone."""
+    """R(α) against λ, and what T such steps cost."""
     orders = curves.order_grid(largest)
     x, divergences = orders - 1.0, curves.exact(noise_multiplier, sample_rate, orders)
     closed = dpviz.closed_form_divergence(noise_multiplier=noise_multiplier, sample_rate=sample_rate, orders=orders)
@@ -60,10 +61,15 @@ def divergence(
         divergence=float(divergences[np.searchsorted(orders, 2.0)]),
         closed_last=last,
         asymptotic_last=dpviz.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
-        leaves=curves.leaves(orders, divergences / orders),
+        epsilon=float(
+            dpviz.epsilon(
+                Renyi.name, noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta
+            )
+        ),
         theorems=theorems(noise_multiplier, sample_rate),
         noise_multiplier=noise_multiplier,
         sample_rate=sample_rate,
+        steps=steps,
     )
     return Answer(plot, facts)
 
@@ -81,9 +87,10 @@ def headline(f: DivergenceFacts) -> str:
     if f.sample_rate == 0:
         return UNUSED
     unsampled = 1 / f.noise_multiplier / f.noise_multiplier
+    cost = "1 step costs" if f.steps == 1 else f"{numbers.steps(f.steps)} steps cost"
     return (
-        f"One step has the Rényi divergence <b>R(2) = {numbers.up(f.divergence)}</b>; without sampling it would be "
-        f"{numbers.at_most(unsampled)}."
+        f"One step has the Rényi divergence <b>R(2) = {numbers.up(f.divergence)}</b> (without sampling: "
+        f"{numbers.at_most(unsampled)}); {cost} <b>ε ≤ {numbers.up(f.epsilon)}</b>."
     )
 
 
@@ -93,13 +100,7 @@ def metrics(f: DivergenceFacts) -> Iterator[Metric]:
     yield Metric("R(2) of one step", numbers.up(f.divergence), "exact")
     yield Metric("Closed form holds", closed, "of the orders shown")
     yield Metric("Asymptotic lemma holds", lemma, "an approximation")
-    yield plateau_end(f.leaves)
-
-
-def plateau_end(order: float) -> Metric:
-    """Where R(α)/α has doubled."""
-    end = "not shown" if math.isnan(order) else f"α = {numbers.plain(order)}"
-    return Metric("Plateau ends at", end, "where R(α)/α has doubled")
+    yield Metric("ε after T steps", f"≤ {numbers.up(f.epsilon)}", "Rényi DP, best order")
 
 
 def notes(f: DivergenceFacts) -> Iterator[Note]:
