@@ -1,14 +1,38 @@
 """A page: one question, or several that a choice on the page tells apart; pages.toml says what it is called."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dpviz.fields import AnyField, Choice
 from dpviz.questions import AnyQuestion, Reader
 from dpviz.questions.presets import Preset
+
+
+class Group(NamedTuple):
+    """Questions about one thing, as a page lists them.
+
+    Attributes:
+        topic: what they are about, with which their titles may begin: "DP-SGD".
+        source: whose work it is.
+        questions: in their order.
+    """
+
+    topic: str
+    source: str
+    questions: tuple[AnyQuestion, ...]
+
+    @property
+    def heading(self) -> str:
+        return f"{self.topic} · {self.source}" if self.source else self.topic
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The questions' names in the page's choice, each with its title without the topic."""
+        titles = {one.asked_as: one.title.removeprefix(self.topic).lstrip(",: ") for one in self.questions}
+        return {key: title[0].upper() + title[1:] for key, title in titles.items()}
 
 
 @dataclass(frozen=True)
@@ -26,6 +50,7 @@ class Page:
         view: the key of that choice in links; empty where there is one question.
         help: of the choice.
         pins_follow: whether a pinned state answers the question on screen, whichever it was pinned under.
+        groups: the questions as a list with headings, where a page has too many for a menu.
     """
 
     key: str
@@ -38,10 +63,11 @@ class Page:
     view: str = ""
     help: str = ""
     pins_follow: bool = False
+    groups: tuple[Group, ...] = ()
 
     def heading(self, question: AnyQuestion) -> str:
-        """Its title and that of one of its questions, in a line: "Compose · How does ε grow with steps?\"."""
-        return f"{self.title} · {question.title}"
+        """Its title and that of one of its questions: "Compose · How does ε grow with steps?", or "Check a program"."""
+        return question.title if question.title.startswith(self.title) else f"{self.title} · {question.title}"
 
     @cached_property
     def choice(self) -> Choice | None:
@@ -77,3 +103,8 @@ TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_name
 def page(key: str, *questions: AnyQuestion) -> Page:
     """The page with this key and these questions, as the table has it."""
     return Page(key=key, questions=questions, **TABLE[key])
+
+
+def grouped(key: str, *groups: Group) -> Page:
+    """The page with this key, whose questions stand in groups."""
+    return replace(page(key, *(question for group in groups for question in group.questions)), groups=groups)

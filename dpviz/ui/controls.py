@@ -12,6 +12,7 @@ from dpviz.fields import AnyField
 from dpviz.fields.field import Choice, Flag, Number, Several, Text
 from dpviz.questions import kinds, links, units
 from dpviz.questions.check.fields import UNSETTLED
+from dpviz.questions.page import Group
 from dpviz.ui import state
 from dpviz.ui.browser.routes import component
 from dpviz.ui.state import Keys
@@ -212,6 +213,29 @@ def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True
     seen = "visible" if label_visible else "collapsed"
     _bound(widget, field, value, partial(_picked, field, then), label_visibility=seen, **options)
     return value
+
+
+def listed(field: Choice, groups: Iterable[Group]) -> None:
+    """One of many, as a list with a heading for each group: the open one has what is chosen."""
+    value = state.get(field)
+    for group in groups:
+        key, here = f"{Keys.slider(field)}.{group.topic}", value in group.options
+        place = st.expander(group.heading, expanded=here) if group.source else st.container()
+        set_widget(key, value if here else None)
+        place.radio(
+            group.heading,
+            group.options,
+            format_func=group.options.__getitem__,
+            key=key,
+            on_change=_listed,
+            args=(field, key),
+            label_visibility="collapsed",
+        )
+
+
+def _listed(field: Choice, key: str) -> None:
+    if (picked := st.session_state[key]) is not None:
+        state.put(field, picked)
 
 
 def several(field: Several, offered: Sequence[str] | None = None) -> None:

@@ -38,7 +38,10 @@ def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
     groups, hidden = _in_sight(question, now)
     chosen = _one_of(Keys.group(page.key), list(groups))
     if page.choice is not None and chosen == next(iter(groups)):
-        _draw(control(page.choice), now)
+        if page.groups:
+            controls.listed(page.choice, page.groups)
+        else:
+            _draw(control(page.choice), now)
     draw(groups[chosen], now)
     _expert_switch(hidden)
 

@@ -36,22 +36,22 @@ def show(shown: Page) -> None:
     opened(shown)
 
 
-def opened(shown: Page, acts: Draw = lambda: None, said: Draw = lambda: None) -> None:
+def opened(shown: Page, acts: Draw = lambda: None, warnings: Draw = lambda: None) -> None:
     """The sidebar, then title, answer and controls in one fragment.
 
-    `acts` draws what can be done with the answer, above its controls; `said` what is to be read below the title.
+    `acts` draws what can be done with the answer, above its controls; `warnings` what is wrong, below the title.
     """
     part = Boundary(shown.key, OWN[shown.key]).part
     if not present.bare():
         with st.sidebar, part("sidebar"):
             page.sidebar(shown.key)
-    _body(shown, acts, said)
+    _body(shown, acts, warnings)
     now = state.snapshot()
     present.bar(shown.question(now), now)
 
 
 @st.fragment
-def _body(shown: Page, acts: Draw, said: Draw) -> None:
+def _body(shown: Page, acts: Draw, warnings: Draw) -> None:
     """Everything that follows the controls."""
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
@@ -63,7 +63,7 @@ def _body(shown: Page, acts: Draw, said: Draw) -> None:
     question = shown.question(now)
     with top:
         page.heading(shown.heading(question))
-        said()
+        warnings()
         with bound.part("notes"):
             page.notes()
         _headline(shown, question, now)

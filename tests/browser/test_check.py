@@ -10,8 +10,8 @@ from tests.browser.driver import main_area, open_page, wait_idle
 def test_titles_of_page_and_tab_follow_the_question(page: Page) -> None:
     open_page(page, "check")
     title = main_area(page).locator("h1")
-    expect(title).to_have_text("Check · Check a program")
-    expect(page).to_have_title(re.compile("^Check · Check a program · dpviz"))
+    expect(title).to_have_text("Check a program")
+    expect(page).to_have_title(re.compile("^Check a program · dpviz"))
     main_area(page).get_by_role("combobox", name="Question").click()
     page.get_by_role("option", name="Guarantee card").click()
     expect(title).to_have_text(re.compile("^Check · Guarantee card"))

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from dpviz.questions import printed
+from dpviz.questions.papers import PAPERS
 from dpviz.questions.printed import CLAIMS, FIGURES
-from tests.ui.driver import open_app
+from tests.ui.driver import open_app, said
 
 
 def listings(at) -> list[str]:  # type: ignore[no-untyped-def]
@@ -32,3 +34,18 @@ def test_slow_values_join() -> None:
     at = open_app("papers", "ppaper=sgmcmc")
     at.run()
     assert "still being computed" not in listings(at)[0]
+
+
+def test_the_questions_are_a_list_by_paper_in_which_the_open_one_is_marked() -> None:
+    at = open_app("papers", "pview=figure3")
+    lists = [one for one in at.radio if one.key.startswith("slider.pview")]
+    assert [option for one in lists for option in one.options] == [
+        title for group in PAPERS.groups for title in group.options.values()
+    ]
+    assert [one.value for one in lists] == [None, "figure3", None, None, None, None]
+    papers = {paper.name for key, paper in printed.PAPERS.items() if key != "slides"}
+    assert {one.label.rpartition(" · ")[2] for one in at.expander} >= papers
+    at.radio(key="slider.pview.DP-SGD").set_value("clipping").run()
+    assert at.session_state["value.pview"] == "clipping"
+    assert [one.value for one in at.radio if one.key.startswith("slider.pview")][1:3] == [None, "clipping"]
+    assert "clips" in said(at, "headline")[0]

@@ -1,6 +1,7 @@
 """The Papers page: printed values recomputed, and figures of five papers."""
 
-from dpviz.questions.page import page
+from dpviz.questions import printed
+from dpviz.questions.page import Group, grouped
 from dpviz.questions.papers import adaptive, adult, claims, pate, reached
 from dpviz.questions.papers.abadi_clipping import CLIPPING
 from dpviz.questions.papers.abadi_loss import LOSS
@@ -15,11 +16,12 @@ from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 
-PAPERS = page(
+PAPERS = grouped(
     "papers",
-    claims.PRINTED_CLAIMS,
-    *(FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER),
-    *(MAIN_THEOREM, LOSS, TAIL, CLIPPING, BOB),
-    *(SAMPLED_FIGURE_1, THEOREM_5),
-    *(adult.ADULT_FIGURE, pate.PATE, reached.REACHED_VIEW, adaptive.ADAPTIVE),
+    Group("All papers", "", (claims.PRINTED_CLAIMS,)),
+    Group("Bayesian DP", printed.PAPERS["bdp"].name, (FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER)),
+    Group("DP-SGD", printed.PAPERS["abadi"].name, (MAIN_THEOREM, LOSS, TAIL, CLIPPING, BOB, reached.REACHED_VIEW)),
+    Group("Sampled Gaussian", printed.PAPERS["sgm"].name, (SAMPLED_FIGURE_1, THEOREM_5)),
+    Group("SG-MCMC", printed.PAPERS["sgmcmc"].name, (adult.ADULT_FIGURE, pate.PATE)),
+    Group("Filters and odometers", printed.PAPERS["filters"].name, (adaptive.ADAPTIVE,)),
 )

@@ -237,7 +237,7 @@ ASSUMPTIONS = """
 
 REACHED_VIEW = Question(
     "reached",
-    "Digits: what private training reaches",
+    "DP-SGD on digits: what private training reaches",
     reached,
     Words(headline, metrics, notes, assumptions=ASSUMPTIONS),
     asks="whitened",

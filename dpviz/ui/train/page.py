@@ -33,14 +33,14 @@ def show() -> None:
             return
         problem = engines.warmed(engine)
         # What the engine knows is said beside the plan, and with the run.
-        said = partial(_problems, problem if problem != engine.problem else "", engine.notice)
+        warnings = partial(_warn, problem if problem != engine.problem else "", engine.notice)
         try:
             if run := state.get(RUN):
                 page.heading(TITLE)
-                said()
+                warnings()
                 watch.show(engine, run)
             else:
-                render.opened(PAGE, partial(acts, engine), said)
+                render.opened(PAGE, partial(acts, engine), warnings)
                 if not engine.ready and not problem:
                     _warming(engine)
         except StoreError as trouble:
@@ -49,7 +49,7 @@ def show() -> None:
             _recent(engine)
 
 
-def _problems(*problems: str) -> None:
+def _warn(*problems: str) -> None:
     for problem in filter(None, problems):
         page.note(problem, "problem")
 
