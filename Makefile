@@ -29,7 +29,7 @@ test test-all test-long:
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) tools/lines.py
-	@mkdir -p .tmp; $(PY) -m mypy >.tmp/mypy.txt 2>&1 & types=$$!; \
+	@mkdir -p .tmp; nice $(PY) -m mypy >.tmp/mypy.txt 2>&1 & types=$$!; \
 	$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests; tests=$$?; \
 	wait $$types; types=$$?; cat .tmp/mypy.txt; exit $$((tests + types))
 

@@ -16,6 +16,7 @@ from dpviz.training.data.own.read import read
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.sweep  # a workflow of its own builds it too, for every change
 def test_the_site_builds(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", "tools/mkdocs.yml", "-d", tmp_path]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)

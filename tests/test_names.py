@@ -3,21 +3,29 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dpviz"
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Participles that name nothing: what is it that was found, said, told? In how many files each stands; may only shrink.
 # `Trial.found` is a key of stored records.
 MOST_FILES = {"found": 7, "said": 0, "told": 0, "drawn": 28, "known": 30, "left_out": 8}
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """A file's syntax tree; kept, as most tests here look at all files."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def test_no_class_name_occurs_twice() -> None:
     where = defaultdict(list)
-    for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file in FILES:
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ClassDef):
                 where[node.name].append(str(file.relative_to(PACKAGE)))
     assert len(where) > 200
@@ -39,19 +47,16 @@ def identifiers(tree: ast.Module) -> set[str]:
 
 
 def test_names_are_nouns() -> None:
-    names = [identifiers(ast.parse(file.read_text(encoding="utf-8"))) for file in PACKAGE.rglob("*.py")]
+    names = [identifiers(parsed(file)) for file in FILES]
     files = {word: sum(word in of_file for of_file in names) for word in MOST_FILES}
     assert {word: count for word, count in files.items() if count > MOST_FILES[word]} == {}
-
-
-FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def known_names() -> set[str]:
     """What a name in backticks may be: an identifier, a word of a table, a text, a file, a setting of a peer."""
     names = {part for file in FILES for part in (file.stem, *file.relative_to(PACKAGE.parent).parts)}
     for file in FILES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parsed(file)
         names |= identifiers(tree)
         names |= {
             node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -71,7 +76,7 @@ def test_every_name_in_backticks_in_a_docstring_exists() -> None:
     dead = {
         (str(file.relative_to(PACKAGE)), name)
         for file in FILES
-        for text in docstrings(ast.parse(file.read_text(encoding="utf-8")))
+        for text in docstrings(parsed(file))
         for name in re.findall(r"`([A-Za-z_][\w.]*)`", text)
         if not set(name.removesuffix(".py").removesuffix(".toml").split(".")) <= known
     }
@@ -90,7 +95,7 @@ def test_every_file_that_the_docs_name_exists() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_a_module_has_one_title(file: Path) -> None:
     """A second text in the middle is a second idea: it has a file of its own."""
-    module = ast.parse(file.read_text(encoding="utf-8"))
+    module = parsed(file)
     texts = [n for n in module.body[1:] if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
     assert not [text.lineno for text in texts]
 

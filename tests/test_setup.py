@@ -157,6 +157,7 @@ def test_without_its_browser_a_test_is_skipped_and_fails_where_all_must_run(chec
     assert re.search("3 errors" if checks else "3 skipped", done.stdout)
 
 
+@pytest.mark.sweep
 def test_what_only_root_can_try_is_skipped_where_all_browsers_are(tmp_path: Path) -> None:
     (tmp_path / "not_root.py").write_text("import os\nos.geteuid = lambda: 1000\n")
     tests = ("tests/browser/test_strangers.py", "-k", "another_account")

@@ -38,6 +38,7 @@ def test_as_a_program() -> None:
 
 
 @pytest.mark.parametrize("words", [["ask"], ["ask", "compose", "--settings"], ["epsilon", "--help"]])
+@pytest.mark.one_of(3)
 def test_a_reader_that_has_enough_is_no_error(words: list[str]) -> None:
     """As `dpviz ask | head`: the pipe is closed before anything is written."""
     reading, writing = os.pipe()

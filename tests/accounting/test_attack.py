@@ -139,6 +139,7 @@ def test_unsampled_steps_are_one_gaussian(sigma: float, steps: int, prior: float
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.3), (0.4, 0.05), (3.0, 0.6)])
+@pytest.mark.one_of(3)
 def test_one_sampled_step_by_integration(sigma: float, rate: float, prior: float) -> None:
     def better(z: float) -> float:
         without = norm.pdf(z / sigma) / sigma
@@ -154,6 +155,7 @@ def test_one_sampled_step_by_integration(sigma: float, rate: float, prior: float
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(("sigma", "rate", "steps"), [(1.0, 0.2, 50), (0.5, 0.05, 20), (3.0, 1.0, 8), (2.0, 0.5, 30)])
+@pytest.mark.one_of(3)
 def test_the_best_attack_played(sigma: float, rate: float, steps: int, prior: float) -> None:
     """Members drawn by the prior, real outputs, the likelihood ratio test: right as often as said, within (ε, δ)."""
     rng = np.random.default_rng(7)
@@ -231,6 +233,7 @@ def test_where_nothing_is_released_nothing_is_gained(nothing: dict[str, float], 
     ("sigma", "rate", "steps"),
     [(1e-6, 0.5, 10), (0.01, 0.01, 1000), (4.0, 0.01, 10**9), (1000.0, 1e-9, 10**9), (1e6, 1.0, 2**53), (5e-4, 0.1, 1)],
 )
+@pytest.mark.one_of(4)
 def test_where_grids_end_it_is_wide_and_holds(sigma: float, rate: float, steps: int, prior: float) -> None:
     found = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps, prior=prior)
     assert max(prior, 1 - prior) <= found.lower <= found.upper <= 1.0
@@ -242,6 +245,7 @@ def test_where_grids_end_it_is_wide_and_holds(sigma: float, rate: float, steps: 
 @pytest.mark.parametrize("sigma", [1e-300, 1e-200, 1e-150, 1e-4, 1e12, 1e150, 1e300])
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 0.5, 1 - 2**-53, 1.0])
 @pytest.mark.parametrize("steps", [1, 1000, 2**53])
+@pytest.mark.one_of(4)
 def test_any_noise_has_an_answer(sigma: float, rate: float, steps: int) -> None:
     """σ = 1e-200 unsampled divided by 0, 1e300 overflowed: both can be typed into a page."""
     found = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps)

@@ -439,6 +439,7 @@ SHARES: dict[str, Callable[[int, bool], float]] = {
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("failure", [0.5, 0.01])
+@pytest.mark.one_of(2)
 def test_too_low_at_any_step_no_more_often_than_gamma(share: str, failure: float) -> None:
     """P(d = d_max) of each step may depend on all that came before; batches of uneven sizes."""
     trials, total, scale, rate = 100, 10, 1.0, 0.2

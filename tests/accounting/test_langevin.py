@@ -94,6 +94,7 @@ def test_a_replaced_example_is_accounted_by_its_own_pair() -> None:
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("conversion", ["improved", "classic"])
 @pytest.mark.parametrize("orders", [VARYING_ORDERS, (2.0, 3.0, 64.0), (20.0,)])
+@pytest.mark.one_of(3)
 def test_the_orders_that_are_looked_at_are_as_good_as_all(
     adjacency: str, conversion: str, orders: tuple[float, ...]
 ) -> None:

@@ -77,6 +77,7 @@ CASES = [pytest.param(*each, marks=pytest.mark.sweep) if each[3][0] >= 256 else 
 
 
 @pytest.mark.parametrize(("mechanism", "steps", "truth", "law"), CASES, ids=lambda each: getattr(each, "text", ""))
+@pytest.mark.one_of(2)
 def test_rare_large_losses_are_pinched(
     mechanism: Mechanism, steps: int, truth: float, law: tuple[int, float, float]
 ) -> None:

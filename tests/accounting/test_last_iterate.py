@@ -99,6 +99,7 @@ def test_one_step_that_also_hides_a_shift(shift: float, sigma: float, rate: floa
 @pytest.mark.parametrize("rate", [0.2, 1.0])
 @pytest.mark.parametrize("diameter", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("start", [-0.5, 0.5])
+@pytest.mark.one_of(3)
 def test_above_the_exact_divergence_of_projected_steps(rate: float, diameter: float, start: float) -> None:
     """A linear loss on an interval, computed on a grid: the example pushes, the walls hold, both directions."""
     setting, eta = Langevin(100, 100 * rate, 10.0 * rate), 0.5

@@ -347,6 +347,7 @@ def test_the_printed_closed_form_is_less_than_what_two_gaussians_differ() -> Non
 
 @pytest.mark.parametrize("chance", [0.2, 0.01])
 @pytest.mark.parametrize("log_noise", [2.0, 40.0, 300.0])
+@pytest.mark.one_of(2)
 def test_the_limit_is_below_the_number_no_more_often_than_said(chance: float, log_noise: float) -> None:
     how, value, smooth = release(chance=chance, log_noise=log_noise), np.array(3.0), np.array(0.7)
     draws = np.random.default_rng(5).normal(size=(40_000, 2))

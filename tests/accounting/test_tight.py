@@ -67,6 +67,7 @@ def two_steps_by_quadrature(sigma: float, q: float, epsilon: float) -> float:
 @pytest.mark.parametrize(
     ("sigma", "q", "epsilon"), [(0.7, 0.1, 1.0), (2.0, 0.01, 0.05), (1.0, 0.5, 4.0), (0.5, 1e-3, 3.0), (4.0, 0.3, 0.0)]
 )
+@pytest.mark.one_of(2)
 def test_two_steps_bracket_brute_force_quadrature(sigma: float, q: float, epsilon: float) -> None:
     truth = two_steps_by_quadrature(sigma, q, epsilon)
     found = tight_delta(step(sigma, q), [2], epsilon)
@@ -98,6 +99,7 @@ LIBRARY_SETTINGS = [  # (σ, q, T, δ), and the multiples that losses are rounde
 
 
 @pytest.mark.parametrize(("setting", "interval"), LIBRARY_SETTINGS)
+@pytest.mark.one_of(2)
 def test_agrees_with_dp_accounting_and_is_not_wider(setting: tuple[float, float, int, float], interval: float) -> None:
     low, high = (library_epsilon(setting, interval, above=above, dots=above) for above in (False, True))
     sigma, q, steps, delta = setting
@@ -250,6 +252,7 @@ WIDTHS = [  # (σ, q, δ)
 
 
 @pytest.mark.parametrize(("sigma", "q", "delta"), WIDTHS)
+@pytest.mark.one_of(3)
 def test_the_promised_width(sigma: float, q: float, delta: float) -> None:
     found = tight_epsilon(step(sigma, q), np.unique(np.geomspace(1, 1e6, 16).round()), delta)
     promised = found.upper <= 50
@@ -285,6 +288,7 @@ def test_two_grids_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
         (1.7, 0.01, [26_579_132], 1e-5),  # a profile beyond every grid: nothing is said rather than that it fails
     ],
 )
+@pytest.mark.one_of(2)
 def test_extreme_settings_have_ordered_bounds(sigma: float, q: float, steps: list[int], delta: float) -> None:
     mechanism = SampledGaussian(sigma, q)
     found = tight_epsilon(mechanism, steps, delta)
@@ -380,6 +384,7 @@ def test_rare_large_losses_need_one_finer_grid_alone(
         (11.0, 4e-6, 3_700, 0.0784),  # none: the divergences are enough
     ],
 )
+@pytest.mark.one_of(2)
 def test_delta_in_milliseconds_is_never_below_the_truth(
     sigma: float, rate: float, steps: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_gaussian_mechanism_is_its_own_curve() -> None:
         (SampledGaussian(0.02, 0.001), 3),
     ],
 )
+@pytest.mark.one_of(2)
 def test_every_mechanism_with_a_curve(mechanism: Mechanism, steps: int) -> None:
     """More steps show more, and no attack that is seen beats its bounds."""
     mu = [dpviz.gaussian_mu(mechanism=mechanism, steps=t, delta=1e-2).mu for t in (steps, 2 * steps)]

@@ -53,7 +53,7 @@ def langevin(conversion: str) -> str:
         ("train", "strip", list),
     ],
 )
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 def test_opens_with_the_librarys_numbers_and_words_that_can_be_read(
     page: Page, address: str, kind: str, words: Callable[[], list[str]]
 ) -> None:
@@ -71,6 +71,7 @@ def test_opens_with_the_librarys_numbers_and_words_that_can_be_read(
         assert faint(page) == []
 
 
+@pytest.mark.sweep  # as tests/browser/test_home.py does, and goes on
 def test_the_first_page_opens(page: Page) -> None:
     open_page(page)
     assert main_area(page).get_by_role("heading").count() >= 1

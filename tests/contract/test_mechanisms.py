@@ -69,6 +69,7 @@ SETTINGS = [(5.0, 0.02, 300, 1e-5), (2.0, 1.0, 6, 1e-4), (1.0, 0.3, 20, 1e-3), (
 
 
 @pytest.mark.parametrize("case", SUPPORTED)
+@pytest.mark.one_of(3)
 class TestSupported:
     def test_more_costs_no_less(self, case: Case) -> None:
         for setting in SETTINGS[:2]:
@@ -162,6 +163,7 @@ def test_a_mechanism_of_which_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.one_of(2)
 def test_the_gaussian_mechanism_above_shows_no_less(kind: Any) -> None:
     for noise, rate in ((0.6, 0.3), (2.0, 0.3), (2.0, 0.02)):
         step = kind(noise, rate)
@@ -247,7 +249,7 @@ def test_pages_answer_for_what_no_formula_bounds(question: str, mechanism: Mecha
 @pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
 @pytest.mark.parametrize("question", ["compose", "noise", "solve", "roc"])
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(7)
 def test_every_kind_is_on_every_page(question: str, kind: str, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Page, `dpviz.ask`, link, script and shell say the same, in the mechanism's own words."""
     asked = dpviz.ask(question, mechanism=kind, steps=50, rows=rows)

@@ -1,5 +1,6 @@
 """Records are of the experiments as they stand, their ε follows from what they say was run, and pages draw them."""
 
+import json
 import subprocess
 import sys
 
@@ -77,6 +78,7 @@ def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
 
 @pytest.mark.parametrize("key", TRAINING)
 def test_every_epsilon_again(key: str) -> None:
+    claimed: dict[tuple[str, str], float | None] = {}
     for trial in recorded(key).trials:
         settings = RunSettings.from_json(dict(EXPERIMENTS[key].arms[trial.arm]))
         check_run(settings, DATA_SETS[settings.data].examples)
@@ -84,11 +86,15 @@ def test_every_epsilon_again(key: str) -> None:
         if not settings.private:
             assert trial.found["epsilon"] is None
             continue
-        again = closing(
-            settings.with_(secure_noise=True), charged(trial, settings), examples=trial.found["examples"],
-            state="done", reason=trial.found["reason"], steps=trial.found["steps"], seconds=0.0,
-        )  # fmt: skip
-        assert trial.found["epsilon"] == pytest.approx(Claim.from_json(again["claim"]).epsilon, rel=1e-9)
+        what = {name: trial.found[name] for name in ("examples", "schedule", "counts", "steps", "reason")}
+        released = (trial.arm, json.dumps(what))  # runs that differ in their seed alone have often released the same
+        if released not in claimed:
+            again = closing(
+                settings.with_(secure_noise=True), charged(trial, settings), examples=trial.found["examples"],
+                state="done", reason=trial.found["reason"], steps=trial.found["steps"], seconds=0.0,
+            )  # fmt: skip
+            claimed[released] = Claim.from_json(again["claim"]).epsilon
+        assert trial.found["epsilon"] == pytest.approx(claimed[released], rel=1e-9)
 
 
 def test_records_are_read_without_pytorch() -> None:

@@ -87,6 +87,7 @@ def test_so_many_samples_come_near_the_cost(definition: int, failure: float, sha
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("steps", [1, 300, 10**6])
 @pytest.mark.parametrize("shape", [0.5, 2.0])
+@pytest.mark.one_of(3)
 def test_the_interval_holds_the_quadrature_s_value_and_is_narrow(family: str, steps: int, shape: float) -> None:
     """`population_cost` integrates the density; the interval sums the distribution function."""
     asked: dict[str, Any] = {"shape": shape, "threshold": 1.2, **MECHANISM}

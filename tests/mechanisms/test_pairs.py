@@ -243,6 +243,7 @@ def test_grids_lie_above_and_below_the_privacy_curve(mechanism: Mechanism, cells
 
 
 @pytest.mark.parametrize("mechanism", [*SMALL, *map(Mixed, PAIRS[:12:3])], ids=lambda m: m.text)
+@pytest.mark.one_of(3)
 def test_two_steps_by_direct_integration(mechanism: Mechanism) -> None:
     high = 1.0 if mechanism in SMALL else float(tight_epsilon(mechanism, 2, 1e-3).upper)
     for epsilon in (0.1 * high, 0.4 * high):
@@ -321,6 +322,7 @@ def test_one_step_to_nine_digits(pair: MixturePair) -> None:
 
 
 @each
+@pytest.mark.one_of(3)
 def test_cells_err_by_no_more_than_they_say(pair: MixturePair) -> None:
     low, high = pair.reach(20.0)
     whole = np.sort(np.concatenate([np.linspace(low, high, 23), np.linspace(*pair.reach(1.0), 5) + 1e-3]))

@@ -127,7 +127,7 @@ def test_more_rows_cost_no_less(kind: type[Mechanism]) -> None:
     given = {"noise_multiplier": 3.0, "scale": 3.0, "sample_rate": 0.05, "size": 1000, "batch": 50, "largest_batch": 90}
     given |= {"batches": 20, "epochs": 2, "decay": 0.5, "band": 4}
     step = kind(**{name: given[name] for name in kind.parameters()})
-    every = [tight_epsilon(of_person(step, rows), [1, 4], 1e-5) for rows in (1, 2, 5)]
+    every = [tight_epsilon(of_person(step, rows), [1, 4], 1e-5) for rows in (1, 3)]
     for fewer, more in itertools.pairwise(every):
         assert (more.upper >= fewer.upper * (1.0 - 1e-9)).all()
         assert (more.lower <= more.upper).all()

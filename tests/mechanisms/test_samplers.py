@@ -212,6 +212,7 @@ ALL: list[Mechanism] = [
 
 
 @pytest.mark.parametrize("step", ALL, ids=lambda step: step.text)
+@pytest.mark.one_of(2)
 def test_ends_keep_their_sides_and_their_order(step: Any) -> None:
     lows, highs = np.array([ends(step, steps, 1e-5) for steps in (1, 2, 9)]).T
     assert (lows > 0.0).all()

@@ -37,6 +37,7 @@ class TestStop:
         CIFAR | {"logx": "1", "q": "0"}, *({"mech": kind, "steps": "300", "target": "0.4"} for kind in kinds.KINDS
         if kind not in COMPUTED),
     ], ids=str)  # fmt: skip
+    @pytest.mark.one_of(3)
     def test_every_curve_is_the_librarys(self, texts: dict[str, str]) -> None:
         """By any mechanism; what there is not is not drawn, and the headline rounds up."""
         a = asked_whole(STOP, **texts, bcurves="odometer.mixture.other.planned.filter.rogers.tight")

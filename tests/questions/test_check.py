@@ -109,6 +109,7 @@ def test_every_sampler_can_be_chosen_and_has_its_own_fields() -> None:
 @pytest.mark.parametrize("rows", ["1", "2"])
 @pytest.mark.parametrize("replace", ["add_remove", "replace"])
 @pytest.mark.parametrize("sampler", KINDS)
+@pytest.mark.one_of(3)
 def test_a_verdict_is_right_in_both_directions(sampler: str, replace: str, rows: str) -> None:
     texts = {"ksampler": sampler, "kadj": replace, "kpersons": rows, "n": "1000", "kbatch": "20", "kepochs": "4.5"}
     texts |= {"ksigma": "3", "klargest": "40", "kband": "5"}

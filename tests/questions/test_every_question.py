@@ -147,7 +147,7 @@ def test_a_number_before_its_slow_part_is_a_bound_or_not_there(key: str) -> None
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("key", QUESTIONS)
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(7)
 def test_a_question_stands_with_any_legal_settings(key: str, seed: int) -> None:
     answer = drawn(key, seed)
     for answered in () if answer is None else (answer, whole(answer, own(key, seed))):
@@ -189,6 +189,7 @@ def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
 
 
 @pytest.mark.parametrize("row", SETTINGS["parts"], ids=lambda row: row["question"])
+@pytest.mark.one_of(3)
 def test_a_slow_part_is_kept_under_what_decides_it(row: dict[str, Any]) -> None:
     """And joins whatever asks for it: it brings no other setting of the answer it was computed for along."""
     question, same = QUESTIONS[row["question"]], row["same"].split()
@@ -212,10 +213,10 @@ def test_a_slow_part_is_kept_under_what_decides_it(row: dict[str, Any]) -> None:
         pd.testing.assert_frame_equal(joined.plot.data(), alone.plot.data())
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("seed", [None, 0, 1])
 @pytest.mark.parametrize("key", QUESTIONS)
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 def test_the_script_makes_the_chart(key: str, seed: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the defaults, which it does not name, and at random settings."""
     answer = drawn(key, seed)
@@ -278,6 +279,7 @@ def test_what_is_asked_wrongly_is_refused_in_words(asking: str, words: str) -> N
 
 
 @pytest.mark.parametrize("row", table("said")["said"], ids=lambda row: row["link"])
+@pytest.mark.one_of(3)
 def test_what_must_be_said_is_said(row: dict[str, Any]) -> None:
     question, answer = QUESTIONS[row["link"].partition("?")[0]], answer_to(row["link"])
     if "part" in row:

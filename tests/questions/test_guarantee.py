@@ -104,6 +104,7 @@ def test_what_follows_a_moving_hand_is_what_comes_to_rest(changed: dict[str, str
         (NEEDED, {}),
     ],
 )
+@pytest.mark.one_of(2)
 def test_a_plan_has_a_way_to_its_card(question: Question[Any], texts: dict[str, str]) -> None:
     answer = asked_whole(question, **texts)
     (way,) = (block for block in question.more["Use it"](answer) if isinstance(block, Onward))

@@ -40,6 +40,7 @@ PITFALL_KEYS = (
     [(STEP, 60), (RandomAllocation(1.1, 234), 3), (Laplace(5.0, 0.1), 20), (PersonRows(2.0, 0.01, 3), 50),
      (FixedSize(3.0, 1000, 10), 5), (Shuffled(4.0, 10), 2), (ReplaceOneGaussian(2.0, 1.0), 3)],
 )  # fmt: skip
+@pytest.mark.one_of(3)
 def test_its_epsilon_is_the_librarys_upper_end_and_is_rounded_up(mechanism: Any, steps: int) -> None:
     card = dpviz.guarantee(mechanism=mechanism, steps=steps, delta=1e-6)
     epsilon = dpviz.epsilon("tight", mechanism=mechanism, steps=steps, delta=1e-6)

@@ -71,6 +71,7 @@ def test_the_pair_has_the_delta_that_was_reached():
 @pytest.mark.parametrize(
     ("key", "unknown", "law"), [*(("noise", "noise_multiplier", law) for law in LAWS), ("solve", "steps", "geometric")]
 )
+@pytest.mark.one_of(2)
 def test_the_answer_for_the_best_of_several_runs_keeps_the_target(key, unknown, law):
     given = {"noise_multiplier": 1.1, "sample_rate": 256 / 60_000, "steps": 3510, "delta": 1e-5}
     asked = {"unknown": unknown, "tight": False} if key == "solve" else {}
@@ -120,6 +121,7 @@ def test_half_the_points_say_the_same_noise(query):
 
 @pytest.mark.parametrize("unknown", UNKNOWNS)
 @pytest.mark.parametrize("query", ["", "target=12&q=0.05&sigma=1.3&steps=300", "q=0.5&steps=7&clip=dp&delta=1e-9"])
+@pytest.mark.one_of(3)
 def test_answers_are_the_librarys_and_hold(unknown, query):
     answer = with_part(of(SOLVE, f"solvefor={unknown}&noisecurves={ALL}&noiseq=q50&{SAMPLE}&{query}"), TIGHT)
     known, target = dict(answer.facts.ask.composed.known(unknown)), answer.facts.target

@@ -36,6 +36,7 @@ def test_every_risk_is_offered() -> None:
 
 
 @pytest.mark.parametrize("risk", ASKED)
+@pytest.mark.one_of(2)
 def test_the_noise_is_the_librarys(risk: str) -> None:
     setting, target, words = ASKED[risk]
     answer = ask("risk", risk=risk, **GIVEN, **setting)

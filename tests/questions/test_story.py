@@ -90,6 +90,7 @@ def test_the_truth_waits():
 
 @pytest.mark.parametrize("setting", [{"sigma": "1e-3", "q": "1"}, {"sigma": "1e6"}, {"q": "0"}, {"steps": "1"}])
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.title)
+@pytest.mark.one_of(3)
 def test_no_setting_breaks_a_text(stop, setting):
     texts = settings_of(stop, setting)
     for answer in (asked(stop.question, **texts), asked_whole(stop.question, **texts)):

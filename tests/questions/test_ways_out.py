@@ -81,7 +81,6 @@ def test_what_a_sentence_names_is_there_and_in_sight(link: str) -> None:
     assert dead_ends(question, answer, texts, [plain_text(sentence) for sentence in sentences]) == []
 
 
-@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("key", "preset"),
     [(q.key, preset.key) for page in PAGES if page.key in WHAT_IF for q in page.questions for preset in q.presets],

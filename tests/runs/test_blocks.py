@@ -117,6 +117,7 @@ class TestStored:
         assert store.file.fetch("SELECT COUNT(*) FROM blocks")[0][0] >= 2
 
     @pytest.mark.parametrize("known", [0, 100, FULL, FULL + 1, 2 * FULL + 50])
+    @pytest.mark.one_of(2)
     def test_a_viewer_who_knew_a_part_sees_the_whole(self, store: Store, run: str, known: int) -> None:
         told = long_run(3 * FULL)
         live, fresh = Live(store, max_age=0.0), Live(store, max_age=0.0)
@@ -144,6 +145,7 @@ class TestStored:
             "UPDATE blocks SET events = X'00' WHERE first = 0",
         ],
     )
+    @pytest.mark.one_of(2)
     def test_a_block_that_is_gone_or_changed_is_noticed(self, store: Store, opens: Opens, change: str) -> None:
         runs = [started(store, name) for name in ("one", "two")]
         told = [*long_run(3 * FULL), {"kind": "done", "step": 3 * FULL}]

@@ -176,7 +176,7 @@ def test_steps_that_the_loop_did_not_ask_for(tmp_path: Path) -> None:
 
 def test_killed_programs_claim_what_was_seen(tmp_path: Path) -> None:
     with Programs() as programs:
-        kills = [programs.kill(tmp_path / str(at), 0.004 * at, after=1 + 3 * at) for at in range(12)]
+        kills = [programs.kill(tmp_path / str(at), 0.004 * at, after=1 + 3 * at) for at in range(0, 12, 2)]
     for kill in kills:
         assert kill.seen <= kill.charged
         assert kill.true <= kill.claimed

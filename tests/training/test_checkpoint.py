@@ -87,6 +87,7 @@ def timeless(summary):
 
 
 @pytest.mark.parametrize("case", [*CASES, *MORE])
+@pytest.mark.one_of(3)
 def test_a_run_that_goes_on_from_a_seed_is_the_one_that_was_never_interrupted(case):
     """Bit for bit: parameters, readings of every accountant, and the summary."""
     settings = ABALONE.with_(**(CASES | MORE)[case])
@@ -119,6 +120,7 @@ POISSON = [case for case in CASES if case not in ("fine_tuning", "private target
 
 
 @pytest.mark.parametrize("case", POISSON)
+@pytest.mark.one_of(3)
 def test_lost_steps_are_charged_and_so_are_those_that_are_taken_again(case):
     settings = SECRET.with_(**CASES[case])
     first, tell = begun(settings, 3)

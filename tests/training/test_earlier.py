@@ -109,6 +109,7 @@ def sharing(x, y):
 
 
 @pytest.mark.parametrize("case", sharing(*own_data()))
+@pytest.mark.one_of(2)
 def test_the_same_examples_in_other_clothes(case):
     x, y = own_data()
     first, second = sharing(x, y)[case]

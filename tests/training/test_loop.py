@@ -83,6 +83,7 @@ def charged_until(events, step):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.one_of(2)
 def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     settings = ABALONE.with_(**CASES[case])
     summary, events = recorded(settings)

@@ -131,6 +131,7 @@ def test_a_training_that_goes_back_keeps_its_claim_and_pays_for_all_steps():
 
 @pytest.mark.parametrize("sampler", ["allocation", "shuffled", "order"])
 @pytest.mark.parametrize(("at", "through"), [(5, 5), (5, 7), (15, 16), (3, 17), (16, 16)])
+@pytest.mark.one_of(3)
 def test_an_epoch_that_is_begun_again_costs_a_whole_one(sampler, at, through, monkeypatch):
     """Of fifteen batches; the plan is of two epochs, the second of which is not gone through."""
     each, plan = 15, 2

@@ -308,6 +308,7 @@ def compare(network, x, y, loss, tolerance, least=0.0):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
 @pytest.mark.parametrize("first", [True, False], ids=["first", "inside"])
 @pytest.mark.parametrize("name", [*LAYERS, *FALLBACKS])
+@pytest.mark.one_of(2)
 def test_each_layer_against_autograd(name, first, dtype):
     """Alone, and after a trained elementwise layer and before another, so that gradients pass through it both ways."""
     make, shape = (LAYERS | FALLBACKS)[name]
@@ -330,6 +331,7 @@ def test_networks_that_are_no_chain(name):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop.*_weight_norm")
 @pytest.mark.parametrize("name", [*VECTORS, *FOLLOWED, "words"])
+@pytest.mark.one_of(2)
 def test_networks_against_autograd(name):
     """Of any kind. The gradient of one beside eleven is that of one alone, whatever the network does with a batch."""
     torch.manual_seed(2)

@@ -93,6 +93,7 @@ def shown(at: AppTest) -> tuple[str, str]:
         ("attack", "aview=roc", "epochs", "3"),
     ],
 )
+@pytest.mark.one_of(3)
 def test_a_frame_shows_what_the_page_then_shows_and_a_fresh_one(page: str, query: str, field: str, text: str) -> None:
     at = open_app(page, query)
     before = tokens(at)

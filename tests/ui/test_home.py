@@ -58,6 +58,7 @@ def told(at):
 
 
 @pytest.mark.parametrize("number", [str(n) for n, _ in enumerate(STOPS, 1)])
+@pytest.mark.one_of(3)
 def test_each_stop_is_an_address_and_can_be_gone_into(number):
     stop = STOPS[int(number) - 1]
     at = open_app("home", f"stop={number}&sigma=3")

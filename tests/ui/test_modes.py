@@ -45,6 +45,7 @@ def test_the_presenter_chooses_the_sliders() -> None:
 
 
 @pytest.mark.parametrize("page", ["home", "orders", "attack", "noise", "budget", "langevin"])
+@pytest.mark.one_of(3)
 def test_every_page_can_be_shown_so(page: str) -> None:
     for query in ("present=1", "embed=1", "embed=1&present=1&pin=sigma%3D2"):
         at = open_app(page, query)

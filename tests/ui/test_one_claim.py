@@ -69,6 +69,7 @@ def stopped_early(events: list[Event]) -> list[Event]:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "stopped early"])
+@pytest.mark.one_of(3)
 def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], kind: str) -> None:
     settings = KINDS.get(kind, LOUD)
     events = told[kind] if kind in told else stopped_early(told["as planned"])

@@ -19,7 +19,7 @@ EVERY = [(page, question.asked_as) for page in PAGES for question in page.questi
 
 
 @pytest.mark.parametrize(("page", "view"), EVERY, ids=lambda v: v if isinstance(v, str) else v.key)
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(7)
 def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     at = open_app(page.key, urlencode(QUICK | {"expert": "1"} | ({page.view: view} if page.view else {})))
     question = next(q for q in page.questions if q.asked_as == view)
@@ -69,6 +69,7 @@ GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Option
         ("langevin", "", "Data", "lclip", "0", ", not 0; try"),
     ],
 )
+@pytest.mark.one_of(2)
 def test_a_bad_text_is_named_and_the_rest_stays(
     page: str, query: str, group: str, field: str, text: str, words: str
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_bad_text_is_named_and_the_rest_stays(
         ("budget", "bview=spend&pin=sigma%3D3%26bview%3Dstop", []),
     ],
 )
+@pytest.mark.one_of(2)
 def test_a_pin_answers_the_question_on_screen_or_is_not_drawn(page: str, query: str, names: list[str]) -> None:
     notes = [note["text"] for note in charts(open_app(page, query))[0]["layout"]["annotations"]]
     pinned = [text for text in notes if "σ 3" in text or "pinned" in text]
@@ -109,5 +111,6 @@ def asks_for_batches(question: Question[Any]) -> bool:
 
 
 @pytest.mark.parametrize("question", [*filter(asks_for_batches, QUESTIONS.values())], ids=lambda q: q.key)
+@pytest.mark.one_of(3)
 def test_wherever_q_may_be_given_as_batch_over_n_the_size_is_said_to_be_public(question: Question[Any]) -> None:
     assert f"- {PUBLIC_SIZE}" in question.assumed(ask(question.key).answer).splitlines()

@@ -103,6 +103,7 @@ def test_runs_are_drawn_together(engine: Engine, three: list[RunRecord], view: s
     ("test", "posterior", "useless"), [(0.5, None, True), (0.4, None, True), (0.51, None, False), (0.4, 0.6, False),
      (0.6, 0.4, True)],
 )  # fmt: skip
+@pytest.mark.one_of(2)
 def test_an_accuracy_that_the_largest_class_explains_is_said(
     engine: Engine, events: list[Event], test: float, posterior: float | None, useless: bool
 ) -> None:

@@ -29,6 +29,7 @@ def warnings(at):
         ("sigma=%3Cscript%3E", plain("“<script>”")),
     ],
 )
+@pytest.mark.one_of(2)
 def test_a_bad_value_in_a_link_is_named_and_the_rest_is_kept(query, named):
     at = open_app("compose", f"{query}&logy=1&unknown=1")
     assert len(warnings(at)) == 1
