@@ -117,6 +117,10 @@ REFUSED = {
         "weight of layer '0'.*a hook computes it.*remove_spectral_norm",
     ),
     "pruned": (pruned, "weight of layer 'first'.*prune.remove"),
+    "layer inside a transform": (
+        lambda: with_(Applied(lambda m, x: torch.func.vmap(m.inner)(x), inner=nn.Linear(6, 6))),
+        "layer 'between.inner'.*without torch.func",
+    ),
     "weight from a hook": (stand_in_hook, "attribute 'weight' of layer 'first'"),
 }  # fmt: skip
 

@@ -8,11 +8,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.func import vjp, vmap
 from torch.nn.grad import conv2d_input
 
@@ -149,6 +150,14 @@ class _Linear(Layer[nn.Linear]):
         return Dense(weight, outputs.sum(1)) if bias else Dense(weight)
 
 
+class Run(Protocol):
+    """The pass of a network in which a layer runs (`passes.Pass`)."""
+
+    rows: int
+
+    def of_all(self, name: str, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor: ...
+
+
 class Projection(_Linear):
     """The one matrix of `nn.MultiheadAttention` that makes queries, keys and values, as a linear layer of its own.
 
@@ -163,7 +172,7 @@ class Projection(_Linear):
         super().__init__(name, layer)
         self.attention = attention
 
-    def attend(self) -> Callable[..., Any]:
+    def attend(self, run: Run) -> Callable[..., Any]:
         """The attention's `forward`: by its two layers for a sequence to itself without masks, else as it is."""
         attention, project, original = self.attention, self.module, self.attention.forward
 
@@ -175,15 +184,59 @@ class Projection(_Linear):
             if masked or not alone or not own:
                 return original(query, key, value, *others, **named)
             turned = query.ndim == 3 and not attention.batch_first
-            x = query.transpose(0, 1) if turned else query
-            # (b, t, 3, heads, e) to three of (b, heads, t, e).
-            q, k, v = project(x).unflatten(-1, (3, attention.num_heads, -1)).transpose(-4, -2).unbind(-3)
-            dropout = attention.dropout if attention.training else 0.0
-            y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout).transpose(-3, -2).flatten(-2)
+            projected = project(query.transpose(0, 1) if turned else query)
+            heads, dropout = attention.num_heads, attention.dropout if attention.training else 0.0
+            if dropout or query.device.type != "cpu":
+                q, k, v = _by_head(projected, heads)
+                y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout).transpose(-3, -2).flatten(-2)
+            else:
+                y = run.of_all(self.name, projected, lambda whole: _attention(whole, heads, run.rows))
             y = attention.out_proj(y)
             return y.transpose(0, 1) if turned else y, None
 
         return forward
+
+
+def _by_head(projected: Tensor, heads: int) -> tuple[Tensor, ...]:
+    """Queries, keys and values, three of (…, heads, t, e), from (…, t, 3 heads e)."""
+    return projected.view(*projected.shape[:-1], 3, heads, -1).transpose(-4, -2).unbind(-3)
+
+
+class _Attention(torch.autograd.Function):
+    """Attention of sequences to themselves, (b, …, t, 3 heads e) to (b, …, t, heads e), by PyTorch's kernel for CPUs.
+
+    Only of the first `rows` of b, which are no filling: the others get the first one's numbers, and no gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, projected: Tensor, heads: int, rows: int) -> Tensor:
+        q, k, v = _by_head(projected[:rows].flatten(0, -3), heads)
+        attended, scale = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)
+        ctx.save_for_backward(projected, attended, scale)
+        ctx.heads, ctx.rows = heads, rows
+        y = projected.new_empty(*projected.shape[:-1], projected.shape[-1] // 3)
+        y[:rows] = attended.transpose(-3, -2).reshape(y[:rows].shape)
+        y[rows:] = y[:1]
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        projected, attended, scale = ctx.saved_tensors
+        rows, heads = ctx.rows, ctx.heads
+        q, k, v = _by_head(projected[:rows].flatten(0, -3), heads)
+        into = gradient[:rows].reshape(*q.shape[:1], q.shape[2], heads, -1).transpose(1, 2)
+        parts = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            into, q, k, v, attended, scale, 0.0, False
+        )
+        towards = torch.empty_like(projected, memory_format=torch.contiguous_format)
+        for own, part in zip(_by_head(towards[:rows].flatten(0, -3), heads), parts, strict=True):
+            own.copy_(part)
+        towards[rows:].zero_()
+        return towards, None, None
+
+
+_attention: Callable[..., Tensor] = _Attention.apply  # PyTorch gives it no types
 
 
 class _Embedding(Layer[nn.Embedding]):
