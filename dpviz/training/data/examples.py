@@ -66,7 +66,8 @@ class IndexedExamples:
     def at(self, positions: Sequence[int]) -> tuple[Inputs, Tensor]:
         """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
-            *parts, y = self._data[list(positions)]
+            index = torch.as_tensor(positions)
+            *parts, y = (part.index_select(0, index.to(part.device)) for part in self._data.tensors)
             x = self._whole(parts)
         else:
             x, y = inputs_and_target(self._collate([self._data[position] for position in positions]))

@@ -62,7 +62,7 @@ class Binding:
         self._settings: Snapshot[_Name] | None = None
         self._after = 0
         # Of the trained parameters as each step left them, in place of the parameters themselves.
-        self._released: set[bytes] = set()
+        self._released: set[int] = set()
 
     def begin(self, after: int) -> None:
         """Before anything of a step: the first one takes the numbers, which may be anything until then.
@@ -162,7 +162,7 @@ class Binding:
             return ""
         return _in_words(*others[0]) if others else ""
 
-    def _parameters_now(self, parameters: Mapping[str, Tensor]) -> bytes:
+    def _parameters_now(self, parameters: Mapping[str, Tensor]) -> int:
         """Digest of the trained ones of these parameters."""
         return digest({name: p for name, p in parameters.items() if name in self._trained})
 

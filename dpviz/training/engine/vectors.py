@@ -34,10 +34,14 @@ class BlockSums:
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
-        self._block = parameters[0].detach().new_empty(sum(p.numel() for p in parameters))
-        self._shaped = shaped(self._block, parameters)
+        self._parameters = parameters
+        self._block, self._shaped = self._empty()
         self._sum = torch.empty_like(self._block, dtype=torch.float64)  # of all blocks but the last
         self._blocks = 0
+
+    def _empty(self) -> tuple[Tensor, tuple[Tensor, ...]]:
+        block = self._parameters[0].detach().new_empty(sum(p.numel() for p in self._parameters))
+        return block, shaped(block, self._parameters)
 
     def clear(self) -> None:
         """Forget the blocks of a sum that was not taken."""
@@ -53,13 +57,16 @@ class BlockSums:
         return self._shaped
 
     def take(self, rows: int) -> Tensor:
-        """The sum (p,) over `rows` examples; the next block starts another sum.
+        """The sum (p,) over `rows` examples, in memory of its own; the next block starts another sum.
 
         In double precision for more than `MOST_ROWS` examples.
         """
-        total = self._block.clone() if self._blocks else torch.zeros_like(self._block)
-        if self._blocks > 1:
-            whole = self._sum.add_(self._block)
-            total = whole.clone() if rows > MOST_ROWS else whole.to(total.dtype)
+        total = self._block
+        if not self._blocks:
+            total.zero_()
+        elif self._blocks > 1:
+            whole = self._sum.add_(total)
+            total = whole.clone() if rows > MOST_ROWS else total.copy_(whole)
+        self._block, self._shaped = self._empty()
         self.clear()
         return total
