@@ -9,13 +9,14 @@ from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
 from dpviz.questions import units
-from dpviz.questions.layout import Item, Reader, experts, made_once
+from dpviz.questions.layout import Item, Reader, experts, made_once, moved
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE, STEPS
 from dpviz.questions.question import Compound
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
 T = {"step": STEPS, "epoch": number("tepochs"), "run": number("truns")}  # by what a step is called
 ROWS, PASSES = PARAMETERS["rows"], PARAMETERS["epochs"]
+BATCH_SIZE, BATCHES = PARAMETERS["batch"], PARAMETERS["batches"]  # B, where every batch has as many; t of an epoch
 KIND = choice("mech", options={key: kind.title for key, kind in KINDS.items()})
 
 
@@ -66,27 +67,105 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
     return *experts(KIND, ROWS), *own, *(() if unknown == "delta" else (units.suggested(SIZE, get),))
 
 
+def batch(get: Reader) -> float:
+    """How many examples one step takes: q·N, B, or N ÷ t where an epoch has t batches and q·N does not make as many."""
+    names, expected = KINDS[get(KIND)].parameters(), units.batch(get)
+    if "batch" in names:
+        return get(BATCH_SIZE)
+    if "batches" in names and _batches(expected, get(SIZE)) != get(BATCHES):
+        return float(f"{get(SIZE) / get(BATCHES):.12g}")
+    return expected
+
+
+def epochs(get: Reader) -> float:
+    """How often one example is used, or may be, in all steps: as it was entered, where q and T are made of it."""
+    kind = KINDS[get(KIND)]
+    if kind.step != "step":
+        return get(STEPS) * (get(PASSES) if kind.step == "run" else 1.0)
+    if "sample_rate" in kind.parameters():
+        return units.epochs(get)
+    return float(f"{get(STEPS) * get(BATCH_SIZE) / get(SIZE):.12g}")
+
+
+def sized(batch: float, get: Reader) -> dict[Number, float]:
+    """The same batch for every kind: q, B rounded up, and t rounded down, as fewer and larger batches cost more.
+
+    Raises:
+        ValueError: it is more than N.
+    """
+    rate = {} if batch == units.batch(get) else {RATE: units.rate_of(batch, get(SIZE))}
+    batches = {BATCHES: _batches(batch, get(SIZE))} if batch else {}
+    return {**rate, BATCH_SIZE: max(1.0, math.ceil(batch)), **batches}
+
+
+def with_batch(batch: float, get: Reader) -> dict[Number, float]:
+    """The same run with batches of this size: its epochs stay.
+
+    Raises:
+        ValueError: the batch is more than N, or the epochs are then too many steps.
+    """
+    changed = sized(batch, get)
+    if KINDS[get(KIND)].step != "step":
+        return changed
+    return changed | lasting(epochs(get), _after(changed, get))
+
+
+def lasting(epochs: float, get: Reader) -> dict[Number, float]:
+    """So many epochs of the kind that there is, its whole steps rounded up.
+
+    Raises:
+        ValueError: they are too many steps.
+    """
+    kind = KINDS[get(KIND)]
+    if kind.step == "run":
+        runs = math.ceil(epochs / PASSES.high)
+        return {PASSES: max(1.0, math.ceil(epochs / max(runs, 1))), **units.sets(STEPS, max(runs, 1), get)}
+    if kind.step == "step" and "sample_rate" in kind.parameters():
+        return units.sets(units.EPOCHS, epochs, get)
+    share = 1.0 if kind.step == "epoch" else get(BATCH_SIZE) / get(SIZE)
+    return units.sets(STEPS, min(max(1.0, steps_of(epochs, share)), STEPS.high), get)
+
+
+def sets(field: Number, value: float, get: Reader) -> dict[Number, float]:
+    """What entering `value` for `field` sets (`units.sets`); batches keep their size when N changes.
+
+    Raises:
+        ValueError: no q or T goes with it.
+    """
+    names = KINDS[get(KIND)].parameters()
+    if field != SIZE or "sample_rate" in names:
+        return units.sets(field, value, get)
+    kept = "batch" not in names and get(units.UNITS) == "person"  # T counts no batches of rate q: it stays
+    return {SIZE: value, **(sized(batch(get), moved(get, SIZE, value)) if kept else {})}
+
+
 def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
-    """T, and the epochs of a run, when a kind is chosen whose steps are something else: the same epochs as before.
+    """What another kind sets, so that the run stays the same: batches of the same size, for the same epochs.
 
     Ten thousand batches of a hundredth of the data each are a hundred epochs, or one run of a hundred.
     """
     old, new = KINDS[before], KINDS[kind]
-    share = _share(new, get)
-    if old.step == new.step or not share:
+    rates = "sample_rate" in old.parameters() and "sample_rate" in new.parameters()
+    if rates or not units.batch(get):
         return {}
-    epochs = float(f"{get(STEPS) * _share(old, get):.12g}")  # without binary dust
-    if new.step == "run":
-        runs = math.ceil(epochs / PASSES.high)
-        return {PASSES: max(1.0, math.ceil(epochs / max(runs, 1))), **units.sets(STEPS, max(runs, 1), get)}
-    return units.sets(STEPS, min(max(1.0, steps_of(epochs, share)), STEPS.high), get)
+    changed: dict[Number, float] = {}
+    if not set(old.parameters()) & set(new.parameters()) & {"batch", "batches"}:
+        changed = sized(batch(get), get)
+    if old.step == new.step:
+        return changed
+    return changed | lasting(epochs(get), moved(_after(changed, get), KIND, kind))
 
 
-def _share(kind: type[Mechanism], get: Reader) -> float:
-    """What one step of this kind takes of an epoch: q, B/N, all of it, or the E epochs of a run."""
-    if kind.step != "step":
-        return get(PASSES) if kind.step == "run" else 1.0
-    return get(RATE) if "sample_rate" in kind.parameters() else get(PARAMETERS["batch"]) / get(SIZE)
+def _after(changed: Mapping[Number, float], get: Reader) -> Reader:
+    """What `get` reads once these are set."""
+    for field, value in changed.items():
+        get = moved(get, field, value)
+    return get
+
+
+def _batches(batch: float, size: float) -> float:
+    """Whole batches of an epoch, rounded down: the last one takes what is left over."""
+    return min(max(1.0, math.floor(size / batch * (1.0 + 1e-12))), BATCHES.high) if batch else math.nan
 
 
 def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:

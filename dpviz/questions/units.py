@@ -81,12 +81,21 @@ def made(get: Reader, *, with_steps: bool) -> str:
     return f"{words}, T = {numbers.steps(steps)} step{'s' * (steps != 1)}{rounded}"
 
 
-def _batched(batch: float, size: float, get: Reader) -> dict[Number, float]:
+def rate_of(batch: float, size: float) -> float:
+    """q that makes this expected batch.
+
+    Raises:
+        ValueError: it is more than N, or less than any q makes.
+    """
     if batch > size:
         raise ValueError(
             f"Batch: {batch:.12g} is more than the data set's {size:.0f}; try {size / 100:.12g}, or a larger N."
         )
-    rate = RATE.check(batch / size)
+    return RATE.check(batch / size)
+
+
+def _batched(batch: float, size: float, get: Reader) -> dict[Number, float]:
+    rate = rate_of(batch, size)
     lasting = _lasting(epochs(get), rate, EPOCHS) if rate and get(RATE) else {}  # q = 0: no T makes epochs
     return {RATE: rate, **lasting}
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.fields import AnyField
 from dpviz.fields.field import Choice, Flag, Number, Several, Text
-from dpviz.questions import kinds, links, units
+from dpviz.questions import kinds, links, readings, units
 from dpviz.questions.check.fields import UNSETTLED
 from dpviz.questions.page import Group
 from dpviz.ui import state
@@ -144,7 +144,7 @@ def take(field: Number) -> None:
     try:
         known = units.known(field, st.session_state.get(Keys.size(field)), state.get)
         entered = (field.parse if sent.exact else field.typed)(sent.text, known)
-        moved = units.sets(field, entered, state.get) if field.key in units.LINKED else {field: entered}
+        moved = kinds.sets(field, entered, state.get) if field.key in units.LINKED else {field: entered}
         for one, value in moved.items():
             state.put(one, value)
         _mark_settled(field)
@@ -296,5 +296,6 @@ def _picked(field: Choice, then: Act) -> None:
 def _mark_settled(field: AnyField) -> None:
     """An entered value settles what pasted code leaves open."""
     unsettled = state.get(UNSETTLED)
-    if field.key in unsettled:
-        state.put(UNSETTLED, tuple(key for key in unsettled if key != field.key))
+    settled = {field.key, *readings.of(field)}
+    if settled & {*unsettled}:
+        state.put(UNSETTLED, tuple(key for key in unsettled if key not in settled))

@@ -12,6 +12,7 @@ from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from dpviz.questions.presets import Preset
+from dpviz.questions.readings import READINGS
 from dpviz.questions.units import BATCH, UNITS
 from dpviz.ui import controls, state
 from dpviz.ui.registry import FIELDS, OF_PAGE, PRESET
@@ -150,7 +151,7 @@ def pin_difference(pin: str) -> str:
     differs = [
         f"{field.symbol} {field.show(read(field))}"
         for field in fields()
-        if field.symbol and field.write(read(field)) != field.write(state.get(field))
+        if field.symbol and field.key not in READINGS and field.write(read(field)) != field.write(state.get(field))
     ]
     named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
     return named or "pinned"

@@ -201,7 +201,8 @@ def _fill() -> None:
         return
     before = st.session_state.get(Keys.SNIPPET_FILLED, {})
     now = {field.key: field.write(state.get(field)) for field in CHECK.fields}
-    usual = {field.key: field.write(field.default) for field in CHECK.fields}
+    start = state.reader("")
+    usual = {field.key: field.write(start(field)) for field in CHECK.fields}
     texts = code.texts({key for key, text in now.items() if text not in (usual[key], before.get(key))})
     for field in CHECK.fields:
         if field.key in texts:

@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from dpviz.fields.field import AnyField, Field
-from dpviz.questions import links
+from dpviz.questions import links, readings
 from dpviz.questions.layout import Reader, SettingsSnapshot, of_texts
+from dpviz.questions.readings import READINGS
 
 V = TypeVar("V")
 
@@ -32,7 +33,8 @@ class Keys:
 
     # `state`: a name for the session, what of its link was read, and what of that could not be used.
     SESSION, LOADED, NOTES = "session", "loaded_from_url", "notes_on_link"
-    value, error = _of_field("value"), _of_field("error")
+    VALUE = "value"
+    value, error = _of_field(VALUE), _of_field("error")
 
     # `controls`: of each field its widgets, the last entry taken, and the field of N in its text; of all, the last
     # entry and undo that were taken. Streamlit keeps the state of widgets under the names of `slider` and `entry`.
@@ -94,8 +96,15 @@ def number_of(sent: Any) -> float:
 
 def get(field: Field[V]) -> V:
     """The value of `field` in this session."""
-    value: V = st.session_state.get(Keys.value(field), field.default)
+    value: V = _read(field)
     return value
+
+
+def _kept(field: AnyField) -> Any:
+    return st.session_state.get(Keys.value(field), field.default)
+
+
+_read = readings.beside(_kept, lambda field: Keys.value(field) in st.session_state)
 
 
 def snapshot() -> SettingsSnapshot:
@@ -104,15 +113,27 @@ def snapshot() -> SettingsSnapshot:
 
 
 def put(field: Field[V], value: V) -> None:
-    """Set `field`; what was wrongly typed for it, and what a link got wrong, is forgotten."""
-    st.session_state[Keys.value(field)] = value
+    """Set `field`; what was wrongly typed for it, and what a link got wrong, is forgotten.
+
+    Raises:
+        ValueError: it is kept in other fields, and they cannot say it.
+    """
+    reading = READINGS.get(field.key)
+    kept = [(field, value)] if reading is None else [*reading.sets(value, get)]
+    for one in (field, *(one for one, _ in kept)):
+        for key in (one.key, *readings.of(one)):
+            st.session_state.pop(f"{Keys.VALUE}.{key}", None)
+    for one, each in kept:
+        st.session_state[Keys.value(one)] = each
+        forget_error(one)
     st.session_state.pop(Keys.NOTES, None)
     forget_error(field)
 
 
 def reader(pin: str) -> Reader:
     """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
-    return of_texts(dict(parse_qsl(pin, keep_blank_values=True)))
+    texts = dict(parse_qsl(pin, keep_blank_values=True))
+    return readings.beside(of_texts(texts), lambda field: field.key in texts)
 
 
 def error(field: AnyField) -> str:
@@ -133,12 +154,10 @@ def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
     """
     known = {field.key: field for field in fields}
     values, notes = _legal(known, texts, whose="value asked for")
-    for key, field in known.items():
-        if key in values:
-            put(field, values[key])
-        else:
-            st.session_state.pop(Keys.value(field), None)
-            forget_error(field)
+    for field in known.values():
+        st.session_state.pop(Keys.value(field), None)
+        forget_error(field)
+    _put_all(known, values)
     st.session_state.pop(Keys.NOTES, None)
     if notes:
         st.session_state[Keys.NOTES] = notes
@@ -162,6 +181,12 @@ def query(fields: Iterable[AnyField], pins: Iterable[str] = (), beneath: Mapping
     return links.written([*texts(fields, beneath).items(), *(("pin", pin) for pin in pins)])
 
 
+def _put_all(known: Mapping[str, AnyField], values: Mapping[str, Any]) -> None:
+    """Set these fields: those that are kept in others last."""
+    for key in sorted(values, key=READINGS.__contains__):
+        put(known[key], values[key])
+
+
 MOST_PINS = 6
 
 
@@ -177,8 +202,7 @@ def load_from_url(fields: Iterable[AnyField]) -> None:
     st.session_state[Keys.LOADED] = loaded | known.keys()
     link = {key: st.query_params[key] for key in st.query_params}
     values, notes = _legal(known, links.read(link))
-    for key, value in values.items():
-        put(known[key], value)
+    _put_all(known, values)
     if not loaded:
         refusal = links.refusal(link)
         st.session_state[Keys.PINS], wrong = _pins(known, [] if refusal else st.query_params.get_all("pin"))
@@ -192,8 +216,7 @@ def follow(fields: Iterable[AnyField]) -> None:
     known = {field.key: field for field in fields}
     link = {key: st.query_params[key] for key in st.query_params}
     values, notes = _legal(known, links.read(link))
-    for key, value in values.items():
-        put(known[key], value)
+    _put_all(known, values)
     if values or notes:
         st.session_state[Keys.NOTES] = notes
 

@@ -1,6 +1,6 @@
 """The Check page: a form filled from code, and the guarantee card of the settings at hand."""
 
-from dpviz.questions.check.fields import BATCH, EPOCHS, NOISE
+from dpviz.questions.check.fields import BATCH, EPOCHS
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
 from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
 
@@ -10,8 +10,8 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     open_part(at, "check.group", ["Claim", "Described", "From code"], "From code")
     at.text_area(key="snippet").set_value("batch_size = 512\nmake_private(noise_multiplier=1.3)").run()
     press(at, "Fill the form")
-    assert at.session_state[f"value.{BATCH.key}"] == 512
-    assert at.session_state[f"value.{NOISE.key}"] == 1.3
+    filled = {"batch": 512.0, "sigma": 1.3}
+    assert {"batch": set_to(at, RATE) * 60_000, "sigma": set_to(at, SIGMA)} == filled
     assert any("batch = 512 (line 1)" in block.proto.body for block in at.get("html"))
     assert BATCH.key not in at.session_state["value.kopen"]
     assert EPOCHS.key in at.session_state["value.kopen"]
@@ -20,7 +20,7 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     at.text_area(key="snippet").set_value("<b>for").run()
     press(at, "Fill the form")
     assert any("No number of a private training" in text for text in said(at, "problem"))
-    assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"
+    assert {"batch": set_to(at, RATE) * 60_000, "sigma": set_to(at, SIGMA)} == filled, "nothing is lost"
 
 
 def test_a_plan_goes_to_its_card_with_its_settings_and_those_of_the_session() -> None:

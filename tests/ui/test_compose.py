@@ -55,7 +55,7 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
         ("steps=500", "allocation", 5.0, None),
         ("steps=510", "allocation", 6.0, None),
         ("steps=3", "partition", 1.0, None),
-        ("n=60000&q=256/60000&steps=14063", "banded", 1.0, 61.0),
+        ("n=60000&q=256/60000&steps=14063", "banded", 1.0, 60.0),
         ("mech=allocation&steps=15", "secret", 1.0, 15.0),
         ("mech=allocation&steps=15", "replace", 1500.0, None),
         ("mech=secret&passes=40&steps=2", "gaussian", 8000.0, None),
