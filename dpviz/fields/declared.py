@@ -9,8 +9,8 @@ Settings that look alike and are not one: those of a run to be trained (`t_…`)
 explored elsewhere must not move; δ_μ on Papers (`gdmu`) has no δ that it could be;
 `oc1` … and `psig1` … are several of a kind on one chart; PATE's noise (`pasigma`) counts votes.
 
-Those of a claim to be checked (`k…`) are readings of the shared ones on every page (`dpviz/questions/readings.py`); in a
-call they stand alone, with defaults of their own.
+Those of a claim to be checked (`k…`) are readings of the shared ones on every page (`dpviz/questions/readings.py`); in
+a call they stand alone, with defaults of their own.
 
 A slider's stops are a list, or described: {log = [low, high, per decade]}, {whole_log = …} for rounded ones,
 {complement = …} for 1 minus such stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in
