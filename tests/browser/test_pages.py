@@ -46,7 +46,7 @@ def langevin(conversion: str) -> str:
         ("orders?steps=20000", "headline", lambda: [spent("renyi")]),
         ("noise?noiseview=solve", "headline", lambda: [f"σ = {up(dpviz.solve('noise_multiplier', **NEEDED))}"]),
         ("compose?pin=sigma%3D6&logy=1", "headline", list),
-        ("langevin?steps=5000&v=3", "strip", lambda: [langevin("improved"), langevin("classic")]),
+        ("langevin?lview=cost&steps=5000&v=3", "strip", lambda: [langevin("improved"), langevin("classic")]),
         ("langevin?lview=region", "headline", list),
         ("budget?bview=policy&bblocks=1x0.01x200~2x0.01x300", "headline", lambda: ["ε"]),
         ("budget?bview=stop", "headline", lambda: ["ε"]),
@@ -160,7 +160,7 @@ def test_a_slow_part_that_comes_leaves_the_axes_the_figures_own(page: Page) -> N
 
 @pytest.mark.sweep
 def test_what_is_printed_and_the_regions_of_langevin_can_be_seen(page: Page) -> None:
-    open_page(page, "langevin", preset="sgfig1", lview="epsilon", ltau="223.60679774997897", leta="0.103")
+    open_page(page, "langevin", preset="sgfig1", lview="epsilon", ltau="223.60679774997897")
     hovers = " ".join(note.get("hovertext", "") for note in chart_data(page)["layout"]["annotations"])
     assert "0.103" in hovers
     assert "1.54e-6" in hovers

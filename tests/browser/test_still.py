@@ -59,7 +59,7 @@ def pull(page: Page, field: str) -> None:
         ("compose", ("sigma", "epochs", "quantile")),
         ("noise", ("target",)),
         ("attack", ("target", "aprior")),
-        ("langevin", ("leta", "steps")),
+        ("langevin", ("target", "steps")),
         ("budget", ("sigma",)),
         ("orders", ("sigma",)),
     ],

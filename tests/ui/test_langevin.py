@@ -23,7 +23,7 @@ def test_another_question_about_the_same_steps_computes_no_interval_again(monkey
     started: list[Any] = []
     begin = answers.start
     monkeypatch.setattr(answers, "start", lambda key, work: (started.append(key), begin(key, work))[1])
-    at = open_app("langevin", "ldecay=fixed&steps=37")
+    at = open_app("langevin", "lview=cost&ldecay=fixed&steps=37")
     tight = LANGEVIN.questions[1].slow[0].work
     assert [key[0] for key in started if key[0] == tight] == [tight]
     before = len(started)

@@ -65,7 +65,7 @@ GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Option
         ("attack", "aview=success", "", "aprior", "1", "must be at least 1e-9 and below 1, not 1; try 0.5."),
         ("orders", "expert=1", "Show", "omax", "0.5", "must be between 2 and 1e6, not 0.5; try 512."),
         ("leakage", urlencode(QUICK), "", "lkexamples", "3", "must be between 8 and 20\u202f000, not 3"),
-        ("langevin", "", "", "leta", "0", ", not 0; try"),
+        ("langevin", "lview=cost", "", "leta", "0", ", not 0; try"),
         ("langevin", "", "Data", "lclip", "0", ", not 0; try"),
     ],
 )

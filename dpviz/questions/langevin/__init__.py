@@ -1,4 +1,4 @@
-"""The Langevin page: a sampler's cost, its largest private step size, the conditions of Theorem 3, and its error."""
+"""The Langevin page: the largest private step size, what steps cost, the conditions of Theorem 3, and the error."""
 
 from dpviz.questions.langevin.conditions import CONDITIONS
 from dpviz.questions.langevin.cost import COST
@@ -7,4 +7,4 @@ from dpviz.questions.langevin.region import REGION
 from dpviz.questions.langevin.step_sizes import CLIP, EPSILON, SIZE
 from dpviz.questions.page import page
 
-LANGEVIN = page("langevin", COST, EPSILON, SIZE, CLIP, CONDITIONS, REGION, MSE, MSE_EPSILON)
+LANGEVIN = page("langevin", EPSILON, COST, SIZE, CLIP, CONDITIONS, REGION, MSE, MSE_EPSILON)

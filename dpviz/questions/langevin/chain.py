@@ -26,19 +26,18 @@ CLAIM = number("leps")
 SIZE = number("ln")
 BATCH = number("ltau")
 CLIP = number("lclip")
-SAMPLER = choice("lalg")
+ALGORITHM = choice("lalg")
 NOISE = choice("lnoise")
 FRICTION = number("lbeta")
 REPLACE = flag("lreplace")
 CONVERSION = choice("lconv")
 
 
-@dataclass(frozen=True)
-class Chain:
-    """The sampler's setting, its step sizes, and the ε that is claimed of them.
+@dataclass(frozen=True, kw_only=True)
+class SamplerPlan:
+    """The sampler's setting but for the size of its first step, and the ε that is wanted or claimed.
 
     Attributes:
-        step_size: η₁ of the first step.
         decay: "third" for η₁ ÷ ∛t, or "fixed".
         steps: T.
         claim: ε.
@@ -50,7 +49,6 @@ class Chain:
         conversion: "classic" or "improved", of the accountant behind step sizes.
     """
 
-    step_size: Annotated[float, FIRST]
     decay: Annotated[str, DECAY]
     steps: Annotated[int, STEPS]
     claim: Annotated[float, CLAIM]
@@ -58,7 +56,7 @@ class Chain:
     batch_size: Annotated[float, BATCH]
     clip: Annotated[float, CLIP]
     delta: Annotated[float, DELTA]
-    sampler: Annotated[str, SAMPLER]
+    sampler: Annotated[str, ALGORITHM]
     noise: Annotated[str, NOISE]
     friction: Annotated[float, FRICTION]
     replace_one: Annotated[bool, REPLACE]
@@ -103,8 +101,18 @@ class Chain:
         return 1 / 3 if self.decay == "third" else 0.0
 
     @property
-    def schedule(self) -> PowerSchedule:
-        return PowerSchedule(self.step_size, self.exponent, self.steps)
+    def theorem(self) -> str:
+        """Of Li et al. 2019, for these steps."""
+        return "theorem3" if self.exponent else "theorem4"
+
+    @property
+    def best_step_size(self) -> float:
+        """The first step size with the least error bound."""
+        return best_step_size(exponent=self.exponent, steps=self.steps)
+
+    def limits(self, reading: str) -> tuple[float, float]:
+        """Condition (2) holds above the first step size, (1) up to the second; "rederived", or read as "printed"."""
+        return step_size_limits(self.setting, reading)
 
     @property
     def wang_limit(self) -> float:
@@ -132,27 +140,24 @@ class Chain:
         steps = PowerSchedule(self.wang_step_size, 0.0, self.steps)
         return float(langevin_bound(self.setting, steps, delta=self.delta).epsilon[-1])
 
-    @property
-    def theorem(self) -> str:
-        """Of Li et al. 2019, for these steps."""
-        return "theorem3" if self.exponent else "theorem4"
 
-    def limits(self, reading: str) -> tuple[float, float]:
-        """Condition (2) holds above the first step size, (1) up to the second; "rederived", or read as "printed"."""
-        return step_size_limits(self.setting, reading)
+@dataclass(frozen=True, kw_only=True)
+class Chain(SamplerPlan):
+    """The sampler with its step sizes; `step_size` is η₁ of the first step."""
+
+    step_size: Annotated[float, FIRST]
+
+    @property
+    def schedule(self) -> PowerSchedule:
+        return PowerSchedule(self.step_size, self.exponent, self.steps)
 
     def noise_at(self, step: float) -> float:
         """The noise multiplier of a step."""
         return float(self.setting.noise_multiplier(self.schedule.at([step]))[0])
 
-    @property
-    def best_step_size(self) -> float:
-        """The first step size with the least error bound."""
-        return best_step_size(exponent=self.exponent, steps=self.steps)
-
 
 @np.errstate(all="ignore")
-def step_sizes(chain: Chain, theorem: str, epsilon: npt.ArrayLike) -> Array:
+def step_sizes(chain: SamplerPlan, theorem: str, epsilon: npt.ArrayLike) -> Array:
     """Largest first step sizes for each ε, NaN where none is proven; Wang et al. bound SGLD alone."""
     if theorem == "wang":
         targets = np.asarray(epsilon, dtype=np.float64)

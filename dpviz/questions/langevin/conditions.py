@@ -9,16 +9,10 @@ import numpy as np
 
 from dpviz.charts import Axis, Band, Column, Line, LinePlot, Region, look
 from dpviz.fields import choice, numbers
-from dpviz.questions import Answer, Formula, Note, Words
+from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import Chain, proven
-from dpviz.questions.langevin.facts import (
-    ChainFacts,
-    allowed_step_sizes,
-    composed,
-    epsilon_with_other_noise,
-    step_marks,
-)
+from dpviz.questions.langevin.facts import ChainFacts, allowed_step_sizes, step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, step_size_axis
 
 READING = choice("lread")
@@ -56,8 +50,7 @@ def covered_steps(chain: Chain, reading: str) -> tuple[float, float]:
 
 def conditions(chain: Chain, *, reading: Annotated[str, READING]) -> Answer[ConditionsFacts]:
     """The step sizes, and between which the three conditions hold at each step."""
-    spent, allowed, other = composed(chain), allowed_step_sizes(chain), epsilon_with_other_noise(chain)
-    facts = ConditionsFacts(chain, spent, allowed, other, reading=reading)
+    facts = ConditionsFacts(chain, allowed_step_sizes(chain), reading=reading)
     x = step_marks(chain.steps)
     low, high = chain.limits(reading)
     own, third = chain.schedule.at(x), proven(facts.largest * x**-chain.exponent)
@@ -113,8 +106,20 @@ def headline(f: ConditionsFacts) -> str:
     return f"{hold} only {first} <b>{numbers.steps(stop)}</b>."
 
 
+def metrics(f: ConditionsFacts) -> Iterator[Metric]:
+    """What each condition demands of the step sizes, and the steps' noise."""
+    low, high = f.chain.limits(f.reading)
+    every = "at each step"
+    yield Metric("Condition (1)", f"η ≤ {numbers.plain(high)}", every)
+    yield Metric("Condition (2)", f"η > {numbers.plain(low)}", every)
+    if f.largest > 0:
+        name = "Condition (3)" if f.chain.exponent else "Theorem 4, as (3)"
+        yield Metric(name, f"η₁ < {numbers.at_least(f.largest)}", f"ε ≤ {numbers.entered(f.chain.claim)}")
+    yield words.noise_of_steps(f.chain)
+
+
 def notes(f: ConditionsFacts) -> Iterator[Note]:
-    yield from words.notes(f)
+    yield from words.notes(f.chain)
     yield from lacking_factor(f)
 
 
@@ -134,7 +139,7 @@ CONDITIONS = langevin_question(
     "conditions",
     "Where does Theorem 3 apply?",
     conditions,
-    Words(headline, words.metrics, notes, formulas, words.assumptions),
+    Words(headline, metrics, notes, formulas, lambda f: words.assumptions(f.chain)),
     "sgconditions",
     asks="applies",
     layout=controls(READING),

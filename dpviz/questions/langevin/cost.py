@@ -1,54 +1,72 @@
 """ε of all models along a sampler's steps, or of the last one alone: what do these steps really cost?"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.langevin.cost import langevin_bound, langevin_bounds, langevin_tight_at
 from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import AnyField, flag, number, numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Reader, Words
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import Chain
-from dpviz.questions.langevin.facts import (
-    ChainFacts,
-    allowed_step_sizes,
-    composed,
-    epsilon_with_other_noise,
-    interval,
-    step_marks,
-    steps_alone,
-    tight_interval,
-)
+from dpviz.questions.langevin.chain import CONVERSION, Chain
+from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
 from dpviz.questions.tight_band import TightBand, band, tight_figure
 
-TIGHT_MARKS, TIGHT_GROUPS = 12, 44
+TIGHT_MARKS, TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 12, 44, 132
 LAST = flag("llast")
 SMOOTHNESS, STRONG, DIAMETER = (number(key) for key in ("lsmooth", "lstrong", "ldiam"))
 ALL_MODELS = ", all models"
 
 
+class ComposedSteps(NamedTuple):
+    """ε after some numbers of steps, the last one all of them, by both conversions of Rényi divergences."""
+
+    classic: Bound
+    improved: Bound
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StepsCostFacts(ChainFacts):
+class StepsCostFacts:
     """What the steps cost.
 
     Attributes:
+        chain: the steps.
+        composed: their ε.
+        other: ε of all steps with the noise that was not chosen (`SamplerPlan.with_other_noise`), by the improved
+            conversion; NaN for samplers with momentum.
         last: ε of the last model alone after the chart's numbers of steps, never above that of all models; None where
             that is not asked for, or nothing is proven.
         excluded: why nothing is proven of the last model; empty where nobody asked.
+        tight: the numerically tight interval after all steps; None until it is there.
         earlier: the tight interval after some numbers of steps before the last one; None until it is there.
     """
 
+    chain: Chain
+    composed: ComposedSteps
+    other: float
     last: Array | None
     excluded: str
+    tight: TightBand | None = None
     earlier: TightBand | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Rényi ε of all steps, all models along the way released."""
+        return float(self.composed.improved.epsilon[-1])
+
+    @property
+    def classic_epsilon(self) -> float:
+        """The same by the classic conversion."""
+        return float(self.composed.classic.epsilon[-1])
 
     @property
     def released_epsilon(self) -> float:
@@ -58,7 +76,8 @@ class StepsCostFacts(ChainFacts):
     @property
     def best(self) -> float:
         """The smallest valid ε of what is released that is known now: what bounds all models bounds the last one."""
-        return min(super().best, self.released_epsilon)
+        tight = math.inf if self.tight is None else float(self.tight.upper[-1])
+        return min(tight, self.epsilon, self.released_epsilon)
 
     @property
     def least(self) -> float:
@@ -87,14 +106,33 @@ def cost(
 ) -> Answer[StepsCostFacts]:
     """ε against steps; with `last_only` also of the last model, for a loss with these constants."""
     spent = composed(chain, step_marks(chain.steps))
-    allowed, other = allowed_step_sizes(chain), epsilon_with_other_noise(chain)
     last, excluded = None, ""
     if last_only:
         loss = ConvexLoss(smoothness, strong_convexity, diameter or math.inf)  # no projection at a diameter of 0
         excluded = why_excluded(chain, loss)
         last = None if excluded else np.minimum(last_model(chain, loss), spent.improved.epsilon)
-    facts = StepsCostFacts(chain, spent, allowed, other, last=last, excluded=excluded)
+    facts = StepsCostFacts(
+        chain=chain, composed=spent, other=epsilon_with_other_noise(chain), last=last, excluded=excluded
+    )
     return Answer(plot(facts), facts)
+
+
+def composed(chain: Chain, marks: Sequence[float] | Array = ()) -> ComposedSteps:
+    """What the steps up to each mark cost; up to the last step where there are no marks.
+
+    Raises:
+        ValueError: when the batch exceeds the data.
+    """
+    ends = np.asarray(marks if len(marks) else [chain.steps], dtype=np.float64)
+    return ComposedSteps(**langevin_bounds(chain.setting, chain.schedule, delta=chain.delta, marks=ends))
+
+
+def epsilon_with_other_noise(chain: Chain) -> float:
+    """Rényi ε of all steps with the noise that was not chosen; NaN where there is no other."""
+    other = chain.with_other_noise
+    if other is None:
+        return math.nan
+    return float(langevin_bound(other.setting, other.schedule, delta=chain.delta).epsilon[-1])
 
 
 def why_excluded(chain: Chain, loss: ConvexLoss) -> str:
@@ -145,6 +183,28 @@ def plot(f: StepsCostFacts) -> LinePlot:
     )
 
 
+def steps_alone(answer: Answer[StepsCostFacts]) -> Hashable:
+    """What decides the tight interval."""
+    chain = answer.facts.chain
+    return chain.setting, chain.schedule, chain.delta
+
+
+def tight_interval(answer: Answer[StepsCostFacts]) -> dict[str, TightBand]:
+    """The tight interval after all steps; some tenths of a second."""
+    return {"tight": interval(answer.facts.chain, [answer.facts.chain.steps], TIGHT_GROUPS_AT_END)}
+
+
+def interval(chain: Chain, marks: Sequence[float], groups: int) -> TightBand:
+    """The tight interval of the steps up to each mark."""
+    setting, schedule = chain.setting, chain.schedule
+    if not marks:
+        return TightBand(*np.zeros((3, 0)))
+    low, high = langevin_tight_at(setting, schedule, chain.delta, marks, groups)
+    # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
+    renyi = composed(chain, marks).improved.epsilon
+    return TightBand(np.array(marks, dtype=np.float64), low, np.minimum(high, renyi))
+
+
 def earlier_intervals(answer: Answer[StepsCostFacts]) -> dict[str, TightBand]:
     """The tight interval after some numbers of steps before the last one, with fewer groups."""
     last = float(answer.facts.chain.steps)
@@ -182,17 +242,22 @@ def verdict(f: StepsCostFacts) -> str:
 
 def metrics(f: StepsCostFacts) -> Iterator[Metric]:
     if f.last is None:
-        yield from words.metrics(f)
-        return
-    every = f"all models along the way: {numbers.up(f.epsilon)}"
-    yield Metric("Last model, Rényi DP", f"ε ≤ {numbers.up(f.released_epsilon)}", every)
-    yield tight_figure(f.tight, None, "of all models")
-    yield words.largest_for_claim(f, ALL_MODELS)
+        classic = f"classic conversion: {numbers.up(f.classic_epsilon)}"
+        yield Metric("Rényi DP, composed", f"ε ≤ {numbers.up(f.epsilon)}", classic)
+        yield tight_figure(f.tight)
+    else:
+        every = f"all models along the way: {numbers.up(f.epsilon)}"
+        yield Metric("Last model, Rényi DP", f"ε ≤ {numbers.up(f.released_epsilon)}", every)
+        yield tight_figure(f.tight, None, "of all models")
+    if (other := f.chain.with_other_noise) is not None:
+        yield Metric(
+            f"With noise {other.variance}", f"ε ≤ {numbers.up(f.other)}", f"all models, Rényi; here {f.chain.variance}"
+        )
     yield words.noise_of_steps(f.chain)
 
 
 def notes(f: StepsCostFacts) -> Iterator[Note]:
-    yield from words.notes(f)
+    yield from words.notes(f.chain)
     if f.last is not None:
         yield Note(
             "The last model's ε holds if nothing else is ever shown: no model, loss or accuracy along the way. The "
@@ -205,7 +270,14 @@ def notes(f: StepsCostFacts) -> Iterator[Note]:
 
 
 def formulas(f: StepsCostFacts) -> Iterator[Formula]:
-    yield from words.formulas(f, models="" if f.last is None else f"{ALL_MODELS} along the way")
+    yield words.noise_of_a_step(f.chain)
+    models = "" if f.last is None else f"{ALL_MODELS} along the way"
+    yield Formula(
+        f"Composed (Rényi improved){models}",
+        r"\varepsilon = \sum_t R_{\sigma_t}(\alpha) + \ln\frac{\alpha-1}{\alpha}"
+        rf" - \frac{{\ln\delta + \ln\alpha}}{{\alpha-1}} = {numbers.tex_up(f.epsilon)}",
+    )
+    yield words.first_and_second_condition(f.chain, "rederived")
     if f.last is not None:
         yield Formula(
             "Last model only, the best window of n steps (z: how far apart two runs can be; "
@@ -224,10 +296,10 @@ COST = langevin_question(
     "cost",
     "What do these steps really cost?",
     cost,
-    Words(headline, metrics, notes, formulas, words.assumptions),
+    Words(headline, metrics, notes, formulas, lambda f: words.assumptions(f.chain)),
     *("sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample", "sglast"),
     asks="released_epsilon",
-    layout=controls(options=last_model_controls),
+    layout=controls(without=lambda _: (CONVERSION,), options=last_model_controls),
     slow=(
         with_plot(steps_alone, tight_interval, plot),
         with_plot(steps_alone, earlier_intervals, plot),

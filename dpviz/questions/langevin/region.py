@@ -22,8 +22,8 @@ from dpviz.fields import numbers
 from dpviz.questions import LATER, Answer, Note, Words
 from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import Chain, proven
-from dpviz.questions.langevin.conditions import READING, ConditionsFacts, formulas, lacking_factor
-from dpviz.questions.langevin.facts import TIGHT, allowed_step_sizes, composed, epsilon_with_other_noise
+from dpviz.questions.langevin.conditions import READING, ConditionsFacts, formulas, lacking_factor, metrics
+from dpviz.questions.langevin.facts import allowed_step_sizes
 from dpviz.questions.langevin.shared import controls, langevin_question, step_size_axis, with_plot
 
 A_DECADE = 3  # rates at which (3) is looked up
@@ -85,16 +85,14 @@ class ConditionsRegionFacts(ConditionsFacts):
 
 def region(chain: Chain, *, reading: Annotated[str, READING]) -> Answer[ConditionsRegionFacts]:
     """The conditions' bounds on η₁ at each batch."""
-    spent, allowed, other = composed(chain), allowed_step_sizes(chain), epsilon_with_other_noise(chain)
+    allowed = allowed_step_sizes(chain)
     batches = np.array(rates(chain)) * chain.n
     limits = np.array([with_batch(chain, batch).limits(reading) for batch in batches.tolist()])
     (low, high), last = chain.limits(reading), float(chain.steps) ** chain.exponent
     largest = float(allowed.step_size[-1])
     facts = ConditionsRegionFacts(
         chain,
-        spent,
         allowed,
-        other,
         reading=reading,
         state=(
             chain.step_size <= high,
@@ -247,7 +245,7 @@ def several(things: Sequence[str], one: str, more: str) -> str:
 
 
 def notes(f: ConditionsRegionFacts) -> Iterator[Note]:
-    yield from words.notes(f)
+    yield from words.notes(f.chain)
     if not f.exact:
         yield Note(
             f"Dashed: condition (3) with the constant of your batch size; the one for each batch size is {LATER}."
@@ -271,8 +269,8 @@ REGION = langevin_question(
     "region",
     "Which η and τ satisfy the conditions?",
     region,
-    Words(headline, words.metrics, notes, formulas, words.assumptions),
+    Words(headline, metrics, notes, formulas, lambda f: words.assumptions(f.chain)),
     asks="state",
     layout=controls(READING),
-    slow=(TIGHT, with_plot(conditioned, third_condition, plot)),
+    slow=(with_plot(conditioned, third_condition, plot),),
 )

@@ -1,8 +1,8 @@
 """Controls, settings and the axis of step sizes, shared by the questions about a sampler."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,20 +27,27 @@ from dpviz.questions import (
     units,
 )
 from dpviz.questions.langevin import chain
-from dpviz.questions.langevin.chain import Chain
-from dpviz.questions.langevin.facts import TIGHT, ChainFacts
+from dpviz.questions.langevin.chain import Chain, SamplerPlan
+from dpviz.questions.layout import fields_of
 
-F = TypeVar("F", bound=ChainFacts)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+F = TypeVar("F")
+D = TypeVar("D", bound="DataclassInstance")
 
 
 def controls(
-    *steps: AnyField, options: Callable[[Reader], Sequence[AnyField]] = lambda _: ()
+    *steps: AnyField,
+    without: Callable[[Reader], Collection[AnyField]] = lambda _: (),
+    options: Callable[[Reader], Sequence[AnyField]] = lambda _: (),
 ) -> Callable[[Reader], Layout]:
-    """The controls of `Chain`, and one question's own: beside the steps, or among the options, for experts."""
+    """The controls of `Chain` but for those `without` which the question is answered, and the question's own: beside
+    the steps, or among the options, for experts."""
 
-    def groups(get: Reader) -> Layout:
+    def all_groups(get: Reader) -> Layout:
         size = get(chain.SIZE)
-        noise = chain.NOISE if get(chain.SAMPLER) == "sgld" else chain.FRICTION
+        noise = chain.NOISE if get(chain.ALGORITHM) == "sgld" else chain.FRICTION
         wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
         batch: tuple[Item, ...] = (chain.BATCH,)
         if get(chain.BATCH) > size:
@@ -52,7 +59,14 @@ def controls(
         return {
             "Steps": (*wrong, chain.FIRST, chain.DECAY, chain.STEPS, chain.CLAIM, *steps),
             "Data": (chain.SIZE, *batch, chain.CLIP, units.suggested(chain.SIZE, get)),
-            "Options": (chain.SAMPLER, noise, *experts(chain.REPLACE, chain.CONVERSION, *options(get))),
+            "Options": (chain.ALGORITHM, noise, *experts(chain.REPLACE, chain.CONVERSION, *options(get))),
+        }
+
+    def groups(get: Reader) -> Layout:
+        unused = {field.key for field in without(get)}
+        return {
+            name: [item for item in items if isinstance(item, str) or not unused & {f.key for f in fields_of([item])}]
+            for name, items in all_groups(get).items()
         }
 
     return groups
@@ -66,14 +80,14 @@ def langevin_question(
     *presets: str,
     asks: str,
     layout: Callable[[Reader], Layout] | None = None,
-    slow: Sequence[Slow[F]] = (TIGHT,),
+    slow: Sequence[Slow[F]] = (),
+    sampler: type[SamplerPlan] = Chain,
 ) -> Question[F]:
-    """A question about a sampler's steps; `answer` takes their `Chain`, and settings of its own by keyword."""
-    settings = annotated(Chain)
+    """A question about a sampler; `answer` takes it, as `sampler` has it, and settings of its own by keyword."""
+    settings = annotated(sampler)
 
     def of_chain(**given: Any) -> Answer[F]:
-        steps = Chain(**{name: given.pop(name) for name in settings})
-        return answer(steps, **given)
+        return answer(sampler(**{name: given.pop(name) for name in settings}), **given)
 
     return Question(
         f"langevin_{option}",
@@ -92,8 +106,8 @@ def langevin_question(
 
 
 def with_plot(
-    key: Callable[[Answer[F]], Hashable], work: Callable[[Answer[F]], Mapping[str, Any]], plot: Callable[[F], LinePlot]
-) -> Slow[F]:
+    key: Callable[[Answer[D]], Hashable], work: Callable[[Answer[D]], Mapping[str, Any]], plot: Callable[[D], LinePlot]
+) -> Slow[D]:
     """A slow part that brings facts, which are then plotted anew."""
     return slow_facts(key, work, drawn=lambda answer: plot(answer.facts))
 
