@@ -318,7 +318,7 @@ class Dispatcher:
             if record is not None and not record.over:
                 continue
             if run not in keys:
-                if record is not None and not self._expect_begun(run) and not record.attempt:
+                if record is not None and not self._expect_begun(run):
                     self.began_unseen(run)
                 self.forget(run)
                 desired_state(self.connection.client, run).delete()
@@ -327,7 +327,7 @@ class Dispatcher:
                 self._sent.pop(run, None)
             elif record is not None:
                 self._pass_on(record, "stop")
-                if not record.attempt:
+                if not self._begun(run):
                     self._cancel(run)
 
     def _states(self, runs: Sequence[RunRecord]) -> dict[str, str | None]:
@@ -388,29 +388,32 @@ class Dispatcher:
             while self._states([record])[record.id] is None and not future.done() and time.monotonic() < end:
                 time.sleep(0.01)
 
+    def _begun(self, run: str) -> list[str]:
+        """Executions that began since the run was last sent, as the scheduler knows."""
+        with suppress(TimeoutError):
+            return list(begun_executions(self.connection.client, run).get(timeout=KNOWN))
+        return []
+
     def _expect_begun(self, run: str) -> bool:
         """Charge executions that the scheduler knows to have begun, and whose events did not come; whether any did
         whose attempt is not over."""
-        try:
-            executions = begun_executions(self.connection.client, run).get(timeout=KNOWN)
-        except TimeoutError:
-            return False
         over = {attempt["execution"] for attempt in self._store.attempts(run) if attempt["ended"] is not None}
-        if fresh := [execution for execution in executions if execution not in over]:
+        if fresh := [execution for execution in self._begun(run) if execution not in over]:
             self._store.expect(run, fresh, {"cluster": self.connection.address})
         return bool(fresh)
 
     def began_unseen(self, run: str) -> bool:
         """Charge what a scheduler that is gone may have begun on other machines; whether there was such a one.
 
-        Before a run is sent to other machines, a note on this disk names their scheduler: what it knew went with it.
+        Before a run is sent to other machines, a note on this disk names their scheduler, for what it knew goes with
+        it, and the attempts that were known then.
         """
-        note, before = self._folder / SENT / run, None
-        here = [self.connection.address, str(self.connection.client.scheduler_info(n_workers=0)["id"])]
+        note, before, attempt = self._folder / SENT / run, None, self._store.run(run).attempt
+        here = [self.connection.address, str(self.connection.client.scheduler_info(n_workers=0)["id"]), attempt]
         with suppress(FileNotFoundError, ValueError):  # half of a note was followed by no sending
-            before = json.loads(note.read_text())
-        if before is not None and before != here:
-            self._store.expect(run, [f"unread, of {before[1]}"], {"cluster": before[0]})
+            before = [*json.loads(note.read_text()), 0][:3]
+        if before is not None and before[:2] != here[:2] and before[2] == attempt:
+            self._store.expect(run, [f"unread, of {before[1]}, after attempt {attempt}"], {"cluster": before[0]})
             return True
         if before is None and not self.connection.local:
             private_folder(note.parent)

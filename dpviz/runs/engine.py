@@ -25,6 +25,7 @@ from dpviz.runs.views import Live, RunView
 from dpviz.runs.waiting import FOLDER as WAITING
 from dpviz.runs.waiting import Place, remove_checkpoint
 from dpviz.training.accounts.claims import LOSSES_DECIDED
+from dpviz.training.covered import NOT_COVERED
 from dpviz.training.settings import RunSettings
 
 # Seconds between two checks, by whoever looks, that somebody computes what is said to run.
@@ -182,13 +183,30 @@ class Engine:
                 self._dispatcher = Dispatcher(self.store, self.folder, workers=self.workers, preload=self._preload)
             return self._dispatcher
 
-    def can_go_on(self, record: RunRecord) -> bool:
-        """Whether a run that ended has a checkpoint from which it can go on.
+    def may_go_on(self, record: RunRecord) -> bool:
+        """Whether a run is one of workers that ended before it was done."""
+        unfinished = record.over and record.state != "done" and record.attempt > 0
+        return unfinished and not record.imported and not record.owner and record.deleted is None
+
+    def why_not_go_on(self, record: RunRecord) -> str:
+        """Why a run that may go on cannot, as a sentence; "" where it can.
 
         Not after losses that were not released decided its end: going on would depend on them too.
         """
-        goes = record.over and record.state != "done" and not record.imported and record.deleted is None
-        return goes and record.summary.get("reason") != LOSSES_DECIDED and self.checkpoint(record.id).is_file()
+        if record.summary.get("reason") == LOSSES_DECIDED:
+            return f"Its losses, which are {NOT_COVERED}, ended it, and would decide that it goes on."
+        if self.checkpoint(record.id).is_file():
+            return ""
+        if cluster := worker_of(self.store, record.id)["cluster"]:
+            return (
+                f"No checkpoint of it is in {self.folder}: it ended before its first one, or its worker, on the "
+                f"cluster at {cluster}, does not see that folder and removed what it kept elsewhere."
+            )
+        return "It ended before its first checkpoint."
+
+    def can_go_on(self, record: RunRecord) -> bool:
+        """Whether a run that ended can go on from a checkpoint."""
+        return self.may_go_on(record) and not self.why_not_go_on(record)
 
     def go_on(self, run: str) -> RunRecord:
         """Let a run that ended go on from its checkpoint, as another attempt of it: same settings, plan and budget."""

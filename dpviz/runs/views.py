@@ -8,10 +8,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dpviz._arrays import Array
 from dpviz.runs.exchange.disputes import Dispute, of_event
+from dpviz.runs.kept import whole
 from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, IMPORTED_KIND, RunRecord
 from dpviz.runs.store.store import Store
@@ -28,7 +30,8 @@ class RunView:
     Attributes:
         record: What the store knows.
         steps: One array a quantity, each (rows,): "step", "time", "loss", "epsilon.renyi", "noise_multiplier", … Of a
-            long run only the steps that a chart can tell apart (`store.digest`).
+            long run only the steps that a chart can tell apart (`store.digest`). A run that went on from its
+            checkpoint has the steps before it too, of whichever attempt took them.
         evaluations, counts: Likewise, of the events "evaluation" and "count".
         spent: What its steps charged, [[…, count], …] in order, as `training.samplers.stored` writes it.
         started: The event "started", {} before it came.
@@ -100,6 +103,13 @@ class RunView:
         )
 
 
+def view_now(store: Store, run: str) -> RunView:
+    """The view of a run, read anew. KeyError if there is none."""
+    record = store.run(run)
+    digest = store.digest(run, record.attempt)
+    return view_of(record, whole(record.attempt, digest, partial(store.digest, run)))
+
+
 def view_of(record: RunRecord, digest: Digest) -> RunView:
     """The view of a run from the digest of its events."""
     facts = digest.facts
@@ -128,6 +138,7 @@ class _Reader:
         self._store, self._run = store, run
         self._reading = threading.Lock()
         self._attempt, self._last, self._digest = -1, -1, Digest()
+        self._before: tuple[list[Any], dict[int, Digest]] = [], {}  # the attempts before it, and what was read of them
         self._shown: tuple[RunView, float] | None = None  # and when it was read
 
     def look(self, max_age: float) -> RunView:
@@ -158,7 +169,17 @@ class _Reader:
         news = self._store.news(self._run, self._last, self._attempt)
         self._digest = self._digest + news.digest if news.attempt == self._attempt else news.digest
         self._attempt, self._last = news.attempt, news.last
-        return view_of(record, self._digest)
+        return view_of(record, whole(self._attempt, self._digest, self._earlier))
+
+    def _earlier(self, attempt: int) -> Digest:
+        """The digest of an attempt before the latest, which changes only where a late file of its worker comes."""
+        attempts, digests = self._before
+        if (now := self._store.attempts(self._run)) != attempts:
+            digests = {}
+            self._before = now, digests
+        if attempt not in digests:
+            digests[attempt] = self._store.digest(self._run, attempt)
+        return digests[attempt]
 
 
 def _seen_at_once(record: RunRecord) -> tuple[Hashable, ...]:

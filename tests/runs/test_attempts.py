@@ -1,6 +1,8 @@
 """Attempts of a run that go on from its checkpoint: all that was ever released is charged, and nothing twice."""
 
+import csv
 import dataclasses
+import io
 import itertools
 import time
 from collections import Counter
@@ -8,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
@@ -17,11 +20,12 @@ from dpviz.runs.attempts import Attempt
 from dpviz.runs.dispatch import Dispatcher
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import disputes_of
-from dpviz.runs.exchange.files import export_run
+from dpviz.runs.exchange.files import export_run, steps_csv
 from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store.records import ACTIVE, RunRecord
 from dpviz.runs.store.store import KEPT, Store
+from dpviz.runs.views import Live, view_now
 from dpviz.runs.waiting import EventFile, Place, keep
 from dpviz.runs.work import TRAINING, Sender, call
 from dpviz.training.accounts.origins import lost
@@ -171,6 +175,54 @@ def test_a_chain_of_attempts_is_charged_once(runs: Runs, engine: Engine, kills: 
     assert lost(settings_of_attempt(runs.store, record)) == ((STEP, runs.own(run)[STEP] - 12),)
     start = claims.start_of(run, runs.store, lambda _: Path(__file__))
     assert merge_events(start.origins[0].events) == ((STEP, runs.own(run)[STEP]),)
+
+
+@pytest.mark.parametrize(
+    ("kills", "taken_by"),
+    [
+        ([(5, 8)], [1] * 5 + [2] * 7),
+        ([(5, 8), (9, 11)], [1] * 5 + [2] * 4 + [3] * 3),
+        ([(5, 8), (None, 7), (None, 9)], [1] * 5 + [4] * 7),
+        ([(3, 4), (6, 9), (None, 8)], [1] * 3 + [2] * 3 + [4] * 6),
+        ([(None, 4), (6, 9)], [2] * 6 + [3] * 6),
+    ],
+)
+def test_a_run_that_goes_on_shows_its_steps_from_the_first(
+    runs: Runs, kills: list[tuple[int | None, int]], taken_by: list[int]
+) -> None:
+    """Each from the attempt whose checkpoint led on; the network is tested at each checkpoint once."""
+    run = runs.new()
+    live = Live(runs.store, max_age=0.0)
+    for pause, killed in kills:
+        runs.attempt(run, pauses=[] if pause is None else [pause], killed=killed)
+        assert live.look(run).steps["step"].tolist() == list(range(1, killed + 1))
+    runs.attempt(run)
+    losses = {
+        (attempt, event.data["first"] + at): loss
+        for attempt in {*taken_by}
+        for event in runs.store.events(run, attempt)
+        if event.kind == "step"
+        for at, loss in enumerate(event.data["loss"])
+    }
+    view = live.look(run)
+    assert view.steps["step"].tolist() == list(range(1, 13))
+    assert view.steps["loss"].tolist() == [losses[attempt, step] for step, attempt in enumerate(taken_by, 1)]
+    assert (np.diff(view.steps["time"]) > 0).all()
+    assert (np.diff(view.evaluations["step"]) > 0).all()
+    assert {0, 6, 12} <= set(view.evaluations["step"].tolist())
+    assert sum(count for *_, count in view.spent) == 12
+    claimed = claims.claims_along(view, claims.claim_of_view(view, runs.store))
+    assert (np.diff(claimed) >= 0).all()
+    assert claimed[-1] <= runs.epsilon(run)
+    now = view_now(runs.store, run)
+    assert (now.notes, now.steps.keys()) == (view.notes, view.steps.keys())
+    assert len([text for _, text in now.notes if "come from a new secret seed" in text]) == len({*taken_by}) - (
+        1 in taken_by
+    )
+    rows = list(csv.reader(io.StringIO(steps_csv(runs.store, run).decode())))
+    table = {name.split(" [")[0]: [float(row[at]) for row in rows[1:]] for at, name in enumerate(rows[0])}
+    assert table["step"] == list(range(1, 13))
+    assert (table["loss"], table["time"]) == (view.steps["loss"].tolist(), view.steps["time"].tolist())
 
 
 def test_attempts_of_which_nothing_is_known_cost_their_plan(runs: Runs) -> None:

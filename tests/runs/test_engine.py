@@ -13,8 +13,9 @@ import pytest
 
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
+from dpviz.runs.waiting import keep
 from dpviz.training.settings import RunSettings
-from tests.runs.conftest import PLAIN, at_once, gone, processes_of, running, short_run, until
+from tests.runs.conftest import LONG, PLAIN, at_once, gone, processes_of, running, short_run, until
 
 
 def test_a_run_from_submit_to_done(engine: Engine) -> None:
@@ -95,6 +96,20 @@ def test_queue_beyond_the_limit(engine: Engine) -> None:
     engine.stop(first)
     assert engine.wait(third, 60.0).state == "done"
     assert engine.store.events(second) == []
+
+
+def test_a_run_that_was_asked_to_go_on_and_stopped_does_not_begin(engine: Engine) -> None:
+    run = running(engine)
+    engine.stop(run)
+    engine.wait(run, LONG)
+    keep(engine.checkpoint(run), b"a checkpoint")
+    first = running(engine)
+    assert engine.go_on(run).state == "queued"
+    time.sleep(0.5)  # it waits in the scheduler
+    assert engine.stop(run).state == "stopped"
+    engine.stop(first)
+    assert short_run(engine).state == "done"
+    assert engine.run(run).attempt == 1
 
 
 def test_submitted_by_threads_that_end(engine: Engine) -> None:

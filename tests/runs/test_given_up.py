@@ -13,7 +13,7 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import merge_events
 from dpviz.runs import claims, waiting
-from dpviz.runs.dispatch import SENT, Dispatcher, unread
+from dpviz.runs.dispatch import SENT, Dispatcher, key_of, unread
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checksums import with_checksums
 from dpviz.runs.exchange.files import export_run
@@ -204,6 +204,7 @@ def test_a_run_whose_scheduler_is_gone_claims_nothing_and_is_not_sent_again(
     assert (tmp_path / SENT / run).exists()
 
 
+@pytest.mark.parametrize("attempts", [0, 1])
 @pytest.mark.parametrize(("scheduler", "charged"), [("Scheduler-1", []), ("Scheduler-2", [UNREAD])])
 def test_a_run_that_was_stopped_before_anybody_heard_of_its_start_may_have_begun(
     store: Store,
@@ -212,12 +213,17 @@ def test_a_run_that_was_stopped_before_anybody_heard_of_its_start_may_have_begun
     monkeypatch: pytest.MonkeyPatch,
     scheduler: str,
     charged: list[str],
+    attempts: int,
+    told: list[Event],
 ) -> None:
-    """Its scheduler knows whether it did; another one does not."""
+    """Its scheduler knows whether it did; another one does not. The same of a run that was asked to go on."""
     run = store.create(target=TRAINING, settings=PLAN.to_json(), options={}).id
+    if attempts:
+        store.record([delivery(run, told)])
+        assert store.begin_again(run)
     note = tmp_path / SENT / run
     note.parent.mkdir()
-    note.write_text('["tls://far:8786", "Scheduler-1"]')
+    note.write_text(f'["tls://far:8786", "Scheduler-1", {attempts}]')
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tls://far:8786")
     assert unread(store, tmp_path)
     client = Mock(scheduler_info=lambda n_workers: {"id": scheduler})
@@ -229,11 +235,29 @@ def test_a_run_that_was_stopped_before_anybody_heard_of_its_start_may_have_begun
     assert note.exists(), "it waits"
     store.set_desired(run, "stop")
     dispatcher.call_off()
-    assert [attempt["outcome"] for attempt in store.attempts(run)] == charged
+    assert sorted(attempt["outcome"] for attempt in store.attempts(run)) == ["stopped"] * attempts + charged
     assert not note.exists()
     assert unread(store, tmp_path) == bool(charged)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
     assert not unread(store, tmp_path)
+
+
+@pytest.mark.parametrize("begun", [[], ["two"]])
+def test_a_run_that_was_stopped_before_it_goes_on_is_taken_back_unless_it_began(
+    store: Store, dispatcher: Dispatcher, told: list[Event], monkeypatch: pytest.MonkeyPatch, begun: list[str]
+) -> None:
+    run = given_up(store, told)
+    assert store.begin_again(run)
+    cancelled: list[str] = []
+    monkeypatch.setattr(dispatcher, "connection", Mock(working={"tcp://one": (key_of(run),)}))
+    monkeypatch.setattr(dispatcher, "_cancel", cancelled.append)
+    monkeypatch.setattr("dpviz.runs.dispatch.begun_executions", lambda *_: Mock(get=lambda timeout: begun))
+    monkeypatch.setattr("dpviz.runs.dispatch.desired_state", Mock())
+    dispatcher.call_off()
+    assert cancelled == [], "it waits"
+    store.set_desired(run, "stop")
+    dispatcher.call_off()
+    assert cancelled == ([] if begun else [run])
 
 
 def test_half_of_a_note_says_that_nothing_was_sent(

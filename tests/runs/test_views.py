@@ -15,7 +15,7 @@ from dpviz.runs.store.digest import Columns, Digest, decode_mechanisms
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import Live, view_of
-from tests.runs.conftest import at_once, batch, started, steps
+from tests.runs.conftest import at_once, batch, new, started, steps
 
 
 def stretch(first: int, losses: list[float | None], mechanisms: list[list[float]], **more: Any) -> dict[str, Any]:
@@ -170,6 +170,16 @@ class TestLive:
         view = live.look(run)
         assert (view.steps["step"].tolist(), view.started, view.record.restarts) == ([1.0, 2.0], {}, 1)
         assert first.steps["step"].size == 9
+
+    def test_steps_before_a_checkpoint_show_once_their_file_was_read(self, store: Store, live: Live) -> None:
+        run = new(store).id
+        store.record([batch(run, *steps(3))])
+        goes_on = {"kind": "continued", "step": 5, "text": "", "mechanisms": []}
+        store.record([batch(run, {"kind": "started"}, goes_on, *steps(2, 6), execution="two")])
+        assert live.look(run).steps["step"].tolist() == [6.0, 7.0]
+        store.record([batch(run, *steps(3, 4), first=3)])
+        assert store.all_recorded(run, "one") is False  # the run is not over
+        assert live.look(run).steps["step"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
     def test_ended_says_all(self, store: Store, run: str, live: Live) -> None:
         """A view whose record has ended has all events."""

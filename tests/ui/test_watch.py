@@ -1,5 +1,6 @@
 """A recorded run shows its own numbers, says how it ended, and whose it is."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,9 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.cluster.connection import not_equipped
 from dpviz.runs.engine import Engine
 from dpviz.runs.recorded import recorded
-from dpviz.runs.store.records import Event
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.records import TRAINING, Delivery, Event, EventRow
+from dpviz.runs.waiting import keep
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.charts import draw
@@ -249,6 +252,52 @@ def test_the_same_settings_again_fill_the_form(engine: Engine, events: list[Even
     press(at, button)
     state = {name: at.session_state[f"value.{name}"] for name in ("t_data", "t_batch_size", "t_steps", "run")}
     assert state == {"t_data": "abalone", "t_batch_size": 64, "t_steps": 6, "run": ""}
+
+
+@pytest.fixture
+def stopped(engine: Engine, events: list[Event], monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run that was stopped after step 4, and that nobody computes when it is asked to go on."""
+    monkeypatch.setattr("dpviz.runs.engine.Dispatcher", Mock(return_value=Mock(problem="", waits=lambda _: "")))
+    end = events[-1]._replace(kind="stopped", step=4, data=events[-1].data | {"kind": "stopped", "reason": "stopped"})
+    part = [*(event for event in events[:-1] if event.step <= 4), end]
+    rows = tuple(EventRow(at, e.kind, e.step, e.time, jsontext.write(e.data)) for at, e in enumerate(part))
+    run = engine.store.create(target=TRAINING, settings=TINY.to_json(), options={}).id
+    engine.store.record([Delivery(run, "one", {"cluster": ""}, rows, 0.0)])
+    return run
+
+
+def test_continue_queues_another_attempt_of_the_run(engine: Engine, stopped: str) -> None:
+    keep(engine.checkpoint(stopped), b"a checkpoint")
+    at = opened(stopped)
+    assert "Stopped  after 4 steps" in said(at, "headline")[0]
+    press(at, "Continue")
+    assert (engine.run(stopped).state, engine.run(stopped).attempt) == ("queued", 1)
+    assert said(at, "headline")[0].startswith("Waiting")
+    press(at, "Stop")
+    assert engine.run(stopped).state == "stopped"
+    assert "Stopped  after 4 steps" in said(at, "headline")[0]
+    press(at, "Continue")
+    assert engine.run(stopped).state == "queued"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "why"),
+    [
+        ("", r"It ended before its first checkpoint\."),
+        ("tls://far:8786", r"on the cluster at tls://far:8786, does not see that folder"),
+    ],
+)
+def test_a_run_that_cannot_go_on_says_why(engine: Engine, stopped: str, cluster: str, why: str) -> None:
+    with engine.store.file.connection(write=True) as db:
+        db.execute("UPDATE attempts SET worker = ? WHERE run = ?", (json.dumps({"cluster": cluster}), stopped))
+    (button,) = [one for one in opened(stopped).button if one.label == "Continue"]
+    assert button.disabled
+    assert re.search(why, button.help)
+
+
+def test_a_run_that_is_done_has_no_continue(engine: Engine, events: list[Event]) -> None:
+    run = record(engine, TINY, events)
+    assert "Continue" not in [one.label for one in opened(run.id).button]
 
 
 def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from dpviz.runs.exchange.checks import NAME, STEPS, TRACE, WORDS, expect
 from dpviz.runs.exchange.checksums import KEY
 from dpviz.runs.exchange.lines import written
 from dpviz.runs.exchange.sequence import Costs
+from dpviz.runs.kept import last_time, later, stretches
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest, Table, joined
 from dpviz.runs.store.store import Store
@@ -114,9 +116,11 @@ def _short(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _steps(store: Store, run: str) -> tuple[list[str], Iterator[list[Array]]]:
-    """The names of what was recorded of each step, and these columns, some thousand steps at a time."""
-    attempt = store.run(run).attempt
-    names = list(store.digest(run, attempt).tables["step"])
+    """The names of what was recorded of each step that the run keeps, and these columns, some thousand steps at a
+    time."""
+    attempt, digest_of = store.run(run).attempt, cache(partial(store.digest, run))
+    kept = stretches(attempt, digest_of(attempt), digest_of)
+    names = list(dict.fromkeys(name for one in kept for name in digest_of(one.attempt).tables["step"]))
 
     def columns(parts: list[Table]) -> list[Array]:
         table = joined([*parts, {name: np.empty(0) for name in names}])
@@ -124,11 +128,15 @@ def _steps(store: Store, run: str) -> tuple[list[str], Iterator[list[Array]]]:
 
     def portions() -> Iterator[list[Array]]:
         parts: list[Table] = []
-        for events in store.each_event(run, attempt):
-            parts.append(Digest.of(events, whole=True).tables["step"])
-            if len(parts) == _BLOCKS:
-                yield columns(parts)
-                parts = []
+        seconds = 0.0
+        for stretch in kept:
+            before = seconds
+            for events in store.each_event(run, stretch.attempt):
+                parts.append(later(stretch.rows(Digest.of(events, whole=True).tables["step"]), before))
+                seconds = last_time(parts[-1], seconds)
+                if len(parts) == _BLOCKS:
+                    yield columns(parts)
+                    parts = []
         yield columns(parts)
 
     return names, portions()

@@ -29,7 +29,7 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, too_long
 from dpviz.runs.store.store import Store
-from dpviz.runs.views import RunView, view_of
+from dpviz.runs.views import RunView, view_now
 from dpviz.training.covered import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui.runs.charts import LINES
@@ -170,7 +170,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
 def bundle(store: Store, run: str) -> bytes:
     """A zip file with run.jsonl.gz (which can be imported, so not of a run that is too long for it), steps.csv,
     steps.parquet and report.html, all measurements in it and marked."""
-    view = view_of(store.run(run), store.digest(run))
+    view = view_now(store, run)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         if not too_long(store, run):

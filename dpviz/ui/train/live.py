@@ -79,7 +79,8 @@ def take(engine: Engine, run: str) -> Look:
     planned, interval = None, None
     if settings is not None and settings.private:
         planned = _plan_of(view, settings)
-        interval = tight_so_far(view, settings.delta, settings.count_noise, spent_before(settings))
+        if not (settings.secure_noise and view.record.restarts):  # else the claim has that of all attempts
+            interval = tight_so_far(view, settings.delta, settings.count_noise, spent_before(settings))
     ahead = 0
     if view.record.state == "queued":
         before = engine.states(OPEN)  # oldest first

@@ -158,9 +158,10 @@ def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Call
     if record.over:
         filled, added = "Fills the form with this run's settings.", "the cost of this run is added"
         from_here = f"Fills the form with a run that starts where this one ended; {added}."
-        if engine.can_go_on(record):
+        if engine.may_go_on(record):
             where = "Takes up this run where its last checkpoint was kept: same settings, plan, budget and claim."
-            yield "Continue", "resume", partial(engine.go_on, run), True, f"{where} {DECIDED}"
+            why = engine.why_not_go_on(record)
+            yield "Continue", "resume", partial(engine.go_on, run), not why, why or f"{where} {DECIDED}"
         yield "New run", "add", _leave, True, None
         again = partial(clone, record)
         yield "Same settings again", "content_copy", again, can_be_cloned(record), f"{filled} {CLONED}"
