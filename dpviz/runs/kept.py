@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpviz._arrays import Array
 from dpviz.runs.store.digest import Digest, Table, combined
 from dpviz.runs.store.records import CONTINUED_KIND
@@ -31,6 +33,11 @@ def _first_step(digest: Digest) -> int:
     """The first step of an attempt: behind its checkpoint; 0 for one that has none."""
     checkpoint = int(digest.facts.get(CONTINUED_KIND, {}).get("step", 0))
     return checkpoint + 1 if checkpoint else 0
+
+
+def steps_taken(digest: Digest) -> int:
+    """How many steps an attempt took itself."""
+    return digest.step - max(_first_step(digest) - 1, 0)
 
 
 def stretches(attempt: int, latest: Digest, digest_of: Callable[[int], Digest]) -> list[Stretch]:
@@ -66,8 +73,8 @@ def later(table: Table, seconds: float) -> Table:
 
 def last_time(table: Table, otherwise: float) -> float:
     """The time of the last row."""
-    times = table.get("time", ())
-    return float(times[-1]) if len(times) else otherwise
+    times = table.get("time", np.empty(0))
+    return float(times[-1]) if times.size else otherwise
 
 
 def _later(digest: Digest, seconds: float) -> Digest:

@@ -25,17 +25,19 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import accountant
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs import claims
-from dpviz.runs.exchange import checksums
+from dpviz.runs.exchange import checksums, sequence
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import export_run, steps_csv
+from dpviz.runs.exchange.files import export_run, steps_csv, why_no_file
 from dpviz.runs.exchange.format import CountEvent, NoteEvent, checked
 from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.store import RunSnapshot, Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import encoded
 from dpviz.training.covered import heading
 from dpviz.training.defaults import units_of
+from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.conftest import batch, started
@@ -242,25 +244,62 @@ def test_files_are_as_long_as_they_may_be_and_no_longer(store: Store, monkeypatc
             act()
 
 
-def test_what_costs_too_much_to_check_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = example(store)
+@pytest.mark.parametrize(
+    ("limit", "found", "words", "changed"),
+    [
+        ("PLANNED", 9, "planned steps", {}),
+        ("CHANGING", 9, "planned steps of different noise", {"method": "dp_sgld"}),
+        ("ATTEMPTS", 2, "attempts", {}),
+        ("EVENTS", 8, "events", {}),
+        ("STEPS", 12, "steps in all attempts", {}),
+        ("MECHANISMS", 3, "different mechanisms", {}),
+        ("DISTANCES", 24, "distances", {"bayesian": True, "pairs": 2}),
+        ("REPLANS", 2, "new plans", {}),
+    ],
+)
+def test_one_limit_for_what_is_written_and_what_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch, limit: str, found: int, words: str, changed: dict[str, Any]
+) -> None:
+    """The page says it before the file is asked for; of everything all but this file is there."""
+    settings, told = RunSettings(steps=9, noise_multiplier=2.0).with_(**changed).to_json(), planned(PLAN)
+    for event in told:
+        event |= {"settings": settings} if event["kind"] == "started" else {"distances": [[0.1, 0.2]] * event["count"]}
+    extended = {"kind": "replanned", "step": 9, "total_steps": 9, "text": ""}
+    run = started(store, "", settings)
+    store.record([batch(run, *told[:2]), batch(run, *told, extended, extended, execution="two")])
+    monkeypatch.setattr(sequence, limit, found)
     content = export_run(store, run)
-    monkeypatch.setattr("dpviz.runs.exchange.sequence.MECHANISMS", 2)
+    assert read(content).steps == 9
+    assert why_no_file(view(store, run), store) == ""
+    monkeypatch.setattr(sequence, limit, found - 1)
+    refused = f"at most {found - 1} {words}, found {found}"
     for act in (lambda: export_run(store, run), lambda: read(content)):
-        with pytest.raises(NotARun, match="at most 2 different mechanisms, found 3"):
+        with pytest.raises(NotARun, match=refused):
             act()
-
-
-def test_what_is_too_long_to_come_back_is_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One limit for both ways: every file that is written can be read."""
-    run = example(store)
-    monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 11)  # both attempts took twelve
-    with pytest.raises(NotARun, match="it took 12 steps, and a file holds at most 11"):
-        export_run(store, run)
     with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
-        assert "run.jsonl.gz" not in archive.namelist()
-    monkeypatch.setattr("dpviz.runs.exchange.files.STEPS", 12)
-    assert read(export_run(store, run)).steps == 9
+        assert sorted(archive.namelist()) == ["report.html", "steps.csv", "steps.parquet"]
+    if limit not in ("EVENTS", "REPLANS"):
+        assert why_no_file(view(store, run), store) == f"An import takes {refused}. CSV and Parquet hold all steps."
+
+
+@pytest.mark.parametrize("changed", [{"method": "dp_sgld", "steps": 600}, {"bayesian": True, "steps": 6_000}])
+def test_files_of_what_the_form_allows_can_be_read(store: Store, changed: dict[str, Any]) -> None:
+    """Noise of its own at each of 600 steps; 384,000 distances."""
+    settings = RunSettings(batch_size=100, noise_multiplier=4.0).with_(**changed)
+    steps = range(1, settings.steps + 1)
+    mechanisms = [mechanism_at(settings, step, 10_000) for step in steps]
+    told: list[dict[str, Any]] = [
+        {"kind": "started", "step": 0, "settings": settings.to_json(), "examples": 10_000},
+        *(
+            {"kind": "step", "step": first + 49, "first": first, "count": 50, "epsilon": {},
+             "mechanisms": encoded(mechanisms[first - 1 : first + 49]),
+             "distances": [[0.5] * 64] * 50 if settings.bayesian else None}
+            for first in steps[::50]
+        ),
+    ]  # fmt: skip
+    run = started(store, "", settings.to_json())
+    store.record([batch(run, *told)])
+    assert read(export_run(store, run)).steps == settings.steps
 
 
 class TestNotBelieved:

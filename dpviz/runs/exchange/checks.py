@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.training.accounts.origins import MOST_ORIGINS
+
 # A line of a hundred bytes can ask for a gigabyte; these bound what is made of one before anything is.
 MOST_VALUES = 1_000_000  # commas and brackets in a line: Python takes some 50 to 150 bytes for a value
 MOST_NESTED = 40  # brackets in brackets: runs need eight, and Python's reader can end the whole process at thousands
@@ -20,11 +22,12 @@ PLANNED = 1_000_000  # steps that the form allows
 STEPS = 2 * PLANNED  # recorded, in all attempts: every ε of each is worked out again
 EVENTS = 2 * STEPS
 ATTEMPTS = 100
-MECHANISMS = 500  # different ones: each is worked out under three accountants, 10 ms and more
-DISTANCES = 300_000  # numbers for Bayesian accounting: 32 orders of each are in memory at once
+MECHANISMS = 2_000  # different ones: each is worked out under three accountants, 10 ms and more
+CHANGING = 10_000  # those of a plan in which each step has its own noise: between tabulated ones each takes 1 ms
+DISTANCES = 8_000_000  # numbers for Bayesian accounting: 64 MB in memory, 3 µs each
 REPLANS = 100  # after each, the Bayesian costs of all steps are worked out again
 DISPUTES = 20
-ORIGINS = 20
+ORIGINS = MOST_ORIGINS + 1  # with what the run itself has lost
 NAME = 200  # characters: the name's field holds as many
 WORDS = 4_000  # a page
 TRACE = 30_000  # a deep traceback

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.runs.exchange.checks import NAME, STEPS, TRACE, WORDS, expect
+from dpviz.runs.claims import settings_of
+from dpviz.runs.exchange.checks import NAME, TRACE, WORDS
 from dpviz.runs.exchange.checksums import KEY
 from dpviz.runs.exchange.lines import written
 from dpviz.runs.exchange.sequence import Costs
-from dpviz.runs.kept import last_time, later, stretches
+from dpviz.runs.kept import last_time, later, steps_taken, stretches
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest, Table, joined
 from dpviz.runs.store.store import Store
@@ -53,13 +54,14 @@ def export_run(store: Store, run: str) -> bytes:
     Raises:
         NotARun: if it could not be imported again.
     """
-    expect(not (why := too_long(store, run)), f"a run whose file can be imported: {why}")
     return written(_lines(store, run))
 
 
 def _lines(store: Store, run: str) -> Iterator[dict[str, Any]]:
     then = store.snapshot(run)
-    record, costs = then.record, Costs()
+    record = then.record
+    costs = Costs(settings_of(record), record.attempt)
+    costs.check()
     yield {
         "format": FORMAT,
         "version": VERSION,
@@ -100,13 +102,17 @@ def _lines(store: Store, run: str) -> Iterator[dict[str, Any]]:
     }
 
 
-def too_long(store: Store, run: str) -> str:
-    """Why no file of a run is written that could be imported, for none could: in words, empty for others."""
-    record = store.run(run)
-    taken = record.steps + sum(store.digest(run, attempt).step for attempt in range(1, record.attempt))
-    if taken <= STEPS:
-        return ""
-    return f"it took {taken:,} steps, and a file holds at most {STEPS:,}. CSV and Parquet hold all of them."
+def why_no_file(view: RunView, store: Store) -> str:
+    """Why no file of a run is written, as a sentence: no import would take it. "" where one is, as far as that is known
+    before all events are read."""
+    record, settings = view.record, settings_of(view.record)
+    earlier = sum(steps_taken(store.digest(record.id, attempt)) for attempt in range(1, record.attempt))
+    costs = Costs(settings, record.attempt, steps=record.steps - int(view.continued.get("step", 0)) + earlier)
+    costs.mechanisms = {tuple(one[:-1]) for one in view.spent}
+    if settings is not None and settings.bayesian:
+        each = settings.pairs * (2 if settings.bayesian_distances == "norms" else 1)
+        costs.distances = costs.steps * min(each, settings.batch_size)
+    return f"An import takes {costs.problem}. CSV and Parquet hold all steps." if costs.problem else ""
 
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:

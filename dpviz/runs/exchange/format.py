@@ -13,13 +13,13 @@ from typing_extensions import TypedDict  # pydantic needs this one below Python 
 from dpviz.accounting.methods import READINGS
 from dpviz.runs.exchange.checks import (
     ATTEMPTS,
+    CHANGING,
     DISPUTES,
     DISTANCES,
     EVENTS,
     LARGEST_NUMBER,
     LARGEST_WHOLE,
     MANY,
-    MECHANISMS,
     NAME,
     ORIGINS,
     PLANNED,
@@ -30,6 +30,7 @@ from dpviz.runs.exchange.checks import (
     expect,
     shown,
 )
+from dpviz.runs.exchange.sequence import Costs
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import State
 from dpviz.training.samplers import read, stored
@@ -138,7 +139,7 @@ class EarlierRun(TypedDict, total=False):
     run: Required[Name]
     name: Required[Name]
     data: Required[Name]
-    mechanisms: Required[Annotated[list[Charge], Field(max_length=MECHANISMS, fail_fast=True)]]
+    mechanisms: Required[Annotated[list[Charge], Field(max_length=CHANGING, fail_fast=True)]]
     epsilon: Positive | None
     delta: Share
     unbounded: Words
@@ -184,14 +185,13 @@ def _small_enough(settings: RunSettings) -> None:
     """Pages compute the plan, step by step if each step has its own noise, and the ε of earlier training."""
     before = [one for origin in settings.origins for one in origin.mechanisms]
     expect(
-        len(before) <= MECHANISMS
+        len(before) <= CHANGING
         and all(one[-1] <= PLANNED for one in before)
         and all(1e-6 <= one[0] <= 1e12 and one[1] <= 1.0 for one in before if not isinstance(one[0], str)),
-        f"origins with at most {MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+        f"origins with at most {CHANGING:,} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
         f"at most {PLANNED:,} times each",
     )
-    most = MECHANISMS if settings.changing else PLANNED
-    expect(settings.last_step <= most, f"at most {most:,} planned steps, found {settings.last_step:,}")
+    Costs(settings).check()
     trainable = max(settings.learning_rate, settings.max_grad_norm) <= 1e39
     expect(trainable, "learning_rate and max_grad_norm of a run that can be trained")
     free = settings.reads("noise_multiplier") or not settings.private  # not decided by the step size

@@ -87,7 +87,8 @@ def _stated(file: BinaryIO) -> _Stated:
     summary = fields.pop("summary")
     # A file may name any function: cloning the run must not call it.
     record = RunRecord("", imported=True, **fields | {"target": TRAINING})
-    settings, order, chain = settings_of(record), Order(record.attempt), ChecksumChain()
+    settings, chain = settings_of(record), ChecksumChain()
+    order = Order(settings, record.attempt)
     disputes: list[Dispute] = []
     bare, number = False, 0
     lines = _Lines(file)

@@ -1,10 +1,21 @@
 """The attempts and events of an imported run in their order: each fits those before it, and none costs too much."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from dpviz.runs.exchange.checks import DISTANCES, EVENTS, MECHANISMS, REPLANS, STEPS, NotARun, expect
+from dpviz.runs.exchange.checks import (
+    ATTEMPTS,
+    CHANGING,
+    DISTANCES,
+    EVENTS,
+    MECHANISMS,
+    PLANNED,
+    REPLANS,
+    STEPS,
+    NotARun,
+    expect,
+)
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, UNREAD, Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import units_of
@@ -67,12 +78,24 @@ class _Attempt:
             self.final = event
 
 
+@dataclass
 class Costs:
-    """What working out the ε of a file's events costs, which may be dear where the file is small."""
+    """What working out the ε of a run's events costs, which may be dear where its file is small.
 
-    def __init__(self) -> None:
-        self._mechanisms: set[tuple[Any, ...]] = set()
-        self._events = self._steps = self._changes = self._distances = self._plans = 0
+    Attributes:
+        settings: Of the run; None where they are not those of this version.
+        attempts, events, steps, changes, distances, plans: How many there are.
+        mechanisms: The different ones.
+    """
+
+    settings: RunSettings | None
+    attempts: int = 0
+    events: int = 0
+    steps: int = 0
+    changes: int = 0
+    distances: int = 0
+    plans: int = 0
+    mechanisms: set[tuple[Any, ...]] = field(default_factory=set)
 
     def add(self, event: Event) -> None:
         """One more event.
@@ -83,32 +106,47 @@ class Costs:
         data = event.data
         charges = list(data.get("mechanisms") or ()) if event.kind in ("step", CONTINUED_KIND, CHARGED_KIND) else []
         charges += [data["mechanism"]] if event.kind == "count" else []
-        self._mechanisms |= {tuple(one[:-1]) for one in charges}
-        self._changes += len(charges)
-        self._events += 1
+        self.mechanisms |= {tuple(one[:-1]) for one in charges}
+        self.changes += len(charges)
+        self.events += 1
         if event.kind == "step":
-            self._steps += data.get("count", 1)
-            self._distances += sum(map(len, data.get("distances") or ()))
-        self._plans += event.kind == "replanned"
+            self.steps += data.get("count", 1)
+            self.distances += sum(map(len, data.get("distances") or ()))
+        self.plans += event.kind == "replanned"
+        self.check()
+
+    def check(self) -> None:
+        """Raise NotARun if that is too much."""
+        expect(not (problem := self.problem), f"{problem}: to check their ε would take too long")
+
+    @property
+    def problem(self) -> str:
+        """What is too much, in words: "at most 9 steps, found 10"; "" where nothing is."""
+        changing = self.settings is not None and self.settings.changing
+        planned = 0 if self.settings is None else self.settings.last_step
         for what, many, most in (
-            ("events", self._events, EVENTS),
-            ("steps in all attempts", self._steps, STEPS),
-            ("different mechanisms", len(self._mechanisms), MECHANISMS),
-            ("changes of mechanism", self._changes, EVENTS),
-            ("distances", self._distances, DISTANCES),
-            ("new plans", self._plans, REPLANS),
+            ("planned steps" + " of different noise" * changing, planned, CHANGING if changing else PLANNED),
+            ("attempts", self.attempts, ATTEMPTS),
+            ("events", self.events, EVENTS),
+            ("steps in all attempts", self.steps, STEPS),
+            ("different mechanisms", len(self.mechanisms), CHANGING if changing else MECHANISMS),
+            ("changes of mechanism", self.changes, EVENTS),
+            ("distances", self.distances, DISTANCES),
+            ("new plans", self.plans, REPLANS),
         ):
-            expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
+            if many > most:
+                return f"at most {most:,} {what}, found {many:,}"
+        return ""
 
 
 class Order:
-    """The events of a run of so many attempts, taken one by one."""
+    """The events of a run of these settings, and of so many attempts, taken one by one."""
 
-    def __init__(self, attempts: int) -> None:
+    def __init__(self, settings: RunSettings | None, attempts: int) -> None:
         self._attempts = attempts
         self._place = (0, -1)
         self._each: dict[int, _Attempt] = {}
-        self._costs = Costs()
+        self._costs = Costs(settings, attempts)
 
     @property
     def gaps(self) -> frozenset[int]:

@@ -6,6 +6,7 @@ import io
 import json
 import time
 import zipfile
+from contextlib import suppress
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -26,8 +27,9 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.guarantee.run import guarantee_of_run
 from dpviz.questions.guarantee.words import SOURCES
 from dpviz.runs.claims import claim_of_view
+from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
-from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, too_long
+from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import RunView, view_now
 from dpviz.training.covered import NOT_COVERED, heading, titled
@@ -173,7 +175,7 @@ def bundle(store: Store, run: str) -> bytes:
     view = view_now(store, run)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        if not too_long(store, run):
+        with suppress(NotARun):
             archive.writestr(f"run.{RUN_FILE}", export_run(store, run))
         archive.writestr("steps.csv", steps_csv(store, run))
         archive.writestr("steps.parquet", steps_parquet(store, run))

@@ -17,7 +17,7 @@ from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view, settings_of, trained_on, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, too_long
+from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, why_no_file
 from dpviz.runs.store.records import Chosen, RunRecord, StoreError
 from dpviz.training.accounts.claims import assumptions
 from dpviz.training.accounts.live import encoded_events
@@ -310,7 +310,7 @@ def files(engine: Engine, record: RunRecord) -> None:
         others = others_on_the_same_data(record, engine.each(same))
         return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
 
-    long = too_long(engine.store, record.id)
+    no_file = why_no_file(engine.look(record.id), engine.store)
     with st.container(horizontal=True):
         for label, kind, make in (
             ("CSV", "csv", lambda: steps_csv(engine.store, record.id)),
@@ -321,7 +321,5 @@ def files(engine: Engine, record: RunRecord) -> None:
             ("Guarantee card (JSON)", "card.json", lambda: card().json().encode()),
             ("Everything", "zip", lambda: bundle(engine.store, record.id)),
         ):
-            more: dict[str, Any] = (
-                {"disabled": True, "help": f"No file of this run: {long}"} if long and kind == RUN_FILE else {}
-            )
+            more: dict[str, Any] = {"disabled": True, "help": no_file} if no_file and kind == RUN_FILE else {}
             page.download(label, f"{name}.{kind}", make, key=f"file.{kind}.{record.id}", **more)
