@@ -253,7 +253,7 @@ def test_files_are_as_long_as_they_may_be_and_no_longer(store: Store, monkeypatc
         ("EVENTS", 8, "events", {}),
         ("STEPS", 12, "steps in all attempts", {}),
         ("MECHANISMS", 3, "different mechanisms", {}),
-        ("DISTANCES", 24, "distances", {"bayesian": True, "pairs": 2}),
+        ("DISTANCES", 48, "distances", {"bayesian": True, "pairs": 2}),
         ("REPLANS", 2, "new plans", {}),
     ],
 )
@@ -263,7 +263,7 @@ def test_one_limit_for_what_is_written_and_what_is_read(
     """The page says it before the file is asked for; of everything all but this file is there."""
     settings, told = RunSettings(steps=9, noise_multiplier=2.0).with_(**changed).to_json(), planned(PLAN)
     for event in told:
-        event |= {"settings": settings} if event["kind"] == "started" else {"distances": [[0.1, 0.2]] * event["count"]}
+        event |= {"settings": settings} if event["kind"] == "started" else {"distances": [[0.1] * 4] * event["count"]}
     extended = {"kind": "replanned", "step": 9, "total_steps": 9, "text": ""}
     run = started(store, "", settings)
     store.record([batch(run, *told[:2]), batch(run, *told, extended, extended, execution="two")])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.training.accounts.origins import MOST_ORIGINS
+from dpviz.training.together import MOST_CHANGING
 
 # A line of a hundred bytes can ask for a gigabyte; these bound what is made of one before anything is.
 MOST_VALUES = 1_000_000  # commas and brackets in a line: Python takes some 50 to 150 bytes for a value
@@ -23,7 +24,7 @@ STEPS = 2 * PLANNED  # recorded, in all attempts: every ε of each is worked out
 EVENTS = 2 * STEPS
 ATTEMPTS = 100
 MECHANISMS = 2_000  # different ones: each is worked out under three accountants, 10 ms and more
-CHANGING = 10_000  # those of a plan in which each step has its own noise: between tabulated ones each takes 1 ms
+CHANGING = MOST_CHANGING  # those of a plan in which each step has its own noise: from a table each takes 1 ms
 DISTANCES = 8_000_000  # numbers for Bayesian accounting: 64 MB in memory, 3 µs each
 REPLANS = 100  # after each, the Bayesian costs of all steps are worked out again
 DISPUTES = 20
