@@ -23,6 +23,15 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     assert {"batch": set_to(at, RATE) * 60_000, "sigma": set_to(at, SIGMA)} == filled, "nothing is lost"
 
 
+def test_what_an_earlier_code_filled_in_counts_no_longer_where_a_later_one_is_silent() -> None:
+    at = open_app("check")
+    open_part(at, "check.group", ["Claim", "Described", "From code"], "From code")
+    for epochs in ("epochs = 45\n", ""):
+        at.text_area(key="snippet").set_value(f"batch_size = 512\n{epochs}make_private(noise_multiplier=1.3)").run()
+        press(at, "Fill the form")
+        assert (EPOCHS.key in at.session_state["value.kopen"]) is not bool(epochs)
+
+
 def test_a_plan_goes_to_its_card_with_its_settings_and_those_of_the_session() -> None:
     at = open_app("compose", "sigma=3&q=0.02&steps=100&n=5000&delta=1e-6")
     put(at, "compose.details", "Use it")

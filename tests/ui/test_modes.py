@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dpviz.questions.mechanism import SIGMA
 from dpviz.ui.access import FRAMED_BY, framing
-from tests.ui.driver import controls, html_of, open_app, said
+from tests.ui.driver import controls, enter, html_of, open_app, press, said, set_to
 
 
 def test_an_embedded_page_keeps_its_controls_and_loses_the_rest() -> None:
@@ -42,6 +43,18 @@ def test_the_presenter_chooses_the_sliders() -> None:
     assert "story" in next(
         button.help for button in open_app("compose").sidebar.button if button.label.startswith("Pin")
     )
+
+
+def test_a_story_goes_on_from_its_stop_also_after_a_slider_was_moved_there() -> None:
+    at = open_app("compose", "present=1&pin=sigma%3D3&pin=sigma%3D7")
+    press(at, "Next")
+    assert set_to(at, SIGMA) == 3.0
+    enter(at, "sigma", "5")
+    press(at, "Next")
+    assert set_to(at, SIGMA) == 7.0
+    assert next(button for button in at.button if button.label == "Next").disabled
+    press(at, "Back")
+    assert set_to(at, SIGMA) == 3.0
 
 
 @pytest.mark.parametrize("page", ["home", "orders", "attack", "noise", "budget", "langevin"])
