@@ -70,6 +70,7 @@ def placed(file: Path, before: str, after: str) -> None:
     file.write_text(text.replace(before, after), encoding="utf-8")
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(900)  # copies the project and tests it in a process of its own
 def test_an_accountant_and_a_page_placed_as_the_docs_say_pass_what_looks_across_all_files(tmp_path: Path) -> None:
     """One file and one line each, in a copy of the project; the card is written by the command that the docs name."""
@@ -94,7 +95,7 @@ def test_an_accountant_and_a_page_placed_as_the_docs_say_pass_what_looks_across_
         "from dpviz.questions.train import",
         "from dpviz.questions.sampling import PAGE as SAMPLING\nfrom dpviz.questions.train import",
     )
-    placed(package / "questions" / "catalogue.py", "LEAKAGE, PAPERS)", "LEAKAGE, PAPERS, SAMPLING)")
+    placed(package / "questions" / "catalogue.py", ", PAPERS)", ", PAPERS, SAMPLING)")
     options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(tmp_path)}, "capture_output": True}
     cards = subprocess.run([sys.executable, "-m", "tools.cards"], text=True, **options)
     assert cards.returncode == 0, cards.stderr

@@ -160,6 +160,7 @@ def test_the_servers_words_stand_in_the_end(page: Page) -> None:
     assert page.locator(".dpviz-over").count() == 0
 
 
+@pytest.mark.sweep
 def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     slider(page, "sigma").press("Shift+ArrowRight")
@@ -228,6 +229,7 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     wait_idle(page)
 
 
+@pytest.mark.sweep
 def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     page.evaluate(

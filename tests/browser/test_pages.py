@@ -94,7 +94,7 @@ def test_the_app_listens_on_one_loopback_address(app_url: str, address: str) -> 
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
-@pytest.mark.one_of(2)
+@pytest.mark.sweep
 def test_the_chart_is_there_in_every_look_and_holds_the_librarys_numbers(page: Page) -> None:
     open_page(page, "compose", curves="moments", sigma=2)
     curves = [t for t in chart_data(page)["data"] if t.get("name") == "moments" and len(t["x"]) > 2]

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 import dpviz
 from dpviz.runs.cluster import local
 from tests.browser.driver import ROOT, box, chart_data, main_area, no_traceback, running_app, says, visitor, wait_idle
+
+# The default model; half a second a step, so that there is something to watch on any machine.
+SLOW_RUN = "/train?v=3&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2"
 
 
 @pytest.fixture(scope="module")
@@ -51,29 +54,9 @@ def steps_done(text: str) -> int:
     return int(found.group(1)) if found else 0
 
 
-def one_step_is_one(page: Page) -> None:
-    """Pause, then press "One step" in a browser so busy that the fragment's timer comes before the click's own message.
-
-    Streamlit sends a click after a timeout of 0 s, and with every message of a fragment's timer until then.
-    """
-    main_area(page).get_by_role("button", name="Pause").click()
-    button = main_area(page).get_by_role("button", name="One step")
-    expect(button).to_be_enabled()
-    before = steps_done(says(page, "Paused"))
-    page.evaluate(
-        "() => { const timeout = window.setTimeout;"
-        "window.setTimeout = (act, wait, ...rest) => timeout(act, wait || 1500, ...rest); }"
-    )
-    button.click()
-    page.wait_for_timeout(4000)
-    page.reload()
-    assert steps_done(says(page, "Paused")) == before + 1
-
-
 def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
-    # The default model; half a second a step, so that there is something to watch on any machine.
-    page.goto("/train?v=3&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2")
+    page.goto(SLOW_RUN)
     page.get_by_role("button", name="Start training").dblclick()  # the history, below, knows one run
     first = steps_done(says(page, r"Step \d+ of 150"))
     page.wait_for_function("() => location.search.includes('run=')")
@@ -82,9 +65,6 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
         "const m = s && s.innerText.match(/(\\d+) of 150/); return m && +m[1] > first; }",
         arg=first,
     )
-
-    one_step_is_one(page)
-    main_area(page).get_by_role("button", name="Resume").click()
 
     other = visitor(browser, training_app)
     other.goto(page.url)
@@ -135,4 +115,31 @@ def test_the_run_stands_in_the_history_and_fills_the_form_again(browser: Browser
     main_area(page).get_by_role("button", name="Clone settings").click()
     says(page, "150 planned steps with noise σ = 2")
     no_traceback(page)
+    page.context.close()
+
+
+@pytest.mark.sweep
+def test_one_step_is_one_in_a_busy_browser(browser: Browser, training_app: str) -> None:
+    """The fragment's timer comes before the click's own message.
+
+    Streamlit sends a click after a timeout of 0 s, and with every message of a fragment's timer until then.
+    """
+    page = visitor(browser, training_app)
+    page.goto(SLOW_RUN)
+    page.get_by_role("button", name="Start training").click()
+    says(page, r"Step \d+ of 150")
+    main_area(page).get_by_role("button", name="Pause").click()
+    button = main_area(page).get_by_role("button", name="One step")
+    expect(button).to_be_enabled()
+    before = steps_done(says(page, "Paused"))
+    page.evaluate(
+        "() => { const timeout = window.setTimeout;"
+        "window.setTimeout = (act, wait, ...rest) => timeout(act, wait || 1500, ...rest); }"
+    )
+    button.click()
+    page.wait_for_timeout(4000)
+    page.reload()
+    assert steps_done(says(page, "Paused")) == before + 1
+    main_area(page).get_by_role("button", name="Stop", exact=True).click()
+    says(page, "Stopped after")
     page.context.close()

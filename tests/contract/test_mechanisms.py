@@ -249,7 +249,7 @@ def test_pages_answer_for_what_no_formula_bounds(question: str, mechanism: Mecha
 @pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
 @pytest.mark.parametrize("question", ["compose", "noise", "solve", "roc"])
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.one_of(7)
+@pytest.mark.one_of(11)
 def test_every_kind_is_on_every_page(question: str, kind: str, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Page, `dpviz.ask`, link, script and shell say the same, in the mechanism's own words."""
     asked = dpviz.ask(question, mechanism=kind, steps=50, rows=rows)

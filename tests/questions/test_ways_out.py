@@ -85,7 +85,7 @@ def test_what_a_sentence_names_is_there_and_in_sight(link: str) -> None:
     ("key", "preset"),
     [(q.key, preset.key) for page in PAGES if page.key in WHAT_IF for q in page.questions for preset in q.presets],
 )
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 def test_what_a_preset_names_is_there_and_in_sight(key: str, preset: str) -> None:
     question = QUESTIONS[key]
     chosen = next(one for one in question.presets if one.key == preset)

@@ -66,6 +66,7 @@ def test_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("umask")
+@pytest.mark.one_of(2)
 def test_what_leads_to_the_workers(tmp_path: Path, make_engine: Makes) -> None:
     """The certificate with its key, and what waits to be recorded."""
     engine = make_engine()

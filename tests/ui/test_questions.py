@@ -19,7 +19,7 @@ EVERY = [(page, question.asked_as) for page in PAGES for question in page.questi
 
 
 @pytest.mark.parametrize(("page", "view"), EVERY, ids=lambda v: v if isinstance(v, str) else v.key)
-@pytest.mark.one_of(7)
+@pytest.mark.one_of(8)
 def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     at = open_app(page.key, urlencode(QUICK | {"expert": "1"} | ({page.view: view} if page.view else {})))
     question = next(q for q in page.questions if q.asked_as == view)

@@ -86,7 +86,7 @@ def test_a_link_of_another_version_opens_the_defaults_and_says_so():
 
 
 @pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
-@pytest.mark.one_of(9)
+@pytest.mark.one_of(7)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
     monkeypatch.setattr("dpviz.ui.browser.slow_parts.offer", lambda *_: "")  # what is slow is of no interest here
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)
