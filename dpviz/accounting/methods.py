@@ -34,7 +34,7 @@ _READERS: tuple[type[Accountant], ...] = (*LIVE, Tight)
 PROVERS = {each.name: each().short_label for each in _READERS}
 FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
 # What is read along a run: all but the odometer as if the end had been planned.
-READINGS = PROVERS | {MixtureOdometer.name: f"{MixtureOdometer().short_label}, any stop", BAYESIAN: BAYESIAN_CARD.name}
+READINGS = PROVERS | {MixtureOdometer.name: "Whitehouse, any stop", BAYESIAN: BAYESIAN_CARD.name}
 
 
 def accountant(method: str, **options: Any) -> Accountant:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import LiveAccounts, promised
 from dpviz.training.data import DATA_SETS
-from dpviz.training.defaults import examples_of
+from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import suits
@@ -51,11 +51,31 @@ def shown(query: str) -> set[str]:
     return {name for name, field in FIELDS.items() if field.key in keys}
 
 
-def test_a_plan_starts_as_a_run_does() -> None:
+# What a plan begins with: the model that is offered first, with what trains it well.
+FIRST = next(iter(MODELS.values()))
+START = RunSettings(model=FIRST.key, **FIRST.usual)
+
+
+def test_a_plan_starts_as_a_run_of_the_first_model_does() -> None:
     """Defaults are said by `RunSettings` for whoever trains, and by the fields for whoever looks: they are the same."""
     usual = TRAIN.read(lambda field: field.default)
-    named = {name for name in usual if hasattr(RunSettings(), name)} - OWN_START - {"bayesian"}
-    assert {name: usual[name] for name in named} == {name: getattr(RunSettings(), name) for name in named}
+    named = {name for name in usual if hasattr(START, name)} - OWN_START - {"bayesian"}
+    assert {name: usual[name] for name in named} == {name: getattr(START, name) for name in named}
+
+
+def test_the_first_plan_is_one_run_on_the_page_in_the_script_in_its_link_and_for_the_library() -> None:
+    """The quick one: a linear layer on fixed features; the CNN is a preset with what trains it well."""
+    settings = run_of()
+    assert FIRST.features is not None
+    advised = recommended(settings.data, FIRST.key, target_epsilon=3.0)
+    assert settings == advised.with_(bayesian=True)
+    source = script.training(settings)
+    written = eval(source[source.index("RunSettings(\n") : source.index("\nsummary")], {"RunSettings": RunSettings})
+    assert written == settings
+    texts = texts_of(settings)
+    assert run_of(urlencode(texts)) == settings
+    network = run_of("preset=trcnn")
+    assert network == recommended(network.data, "cnn", target_epsilon=3.0).with_(bayesian=True)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +147,7 @@ def test_the_default_asks_for_a_tight_epsilon_of_three() -> None:
     settings = run_of()
     cost = tight_epsilon(SampledGaussian(settings.noise_multiplier, settings.sample_rate(10_000)), settings.steps, 1e-5)
     assert 2.98 < float(cost.upper) <= 3.0
-    assert settings.with_(noise_multiplier=2.0) == RunSettings(bayesian=True)  # it costs little: on the page
+    assert settings.with_(noise_multiplier=2.0) == START.with_(bayesian=True)  # it costs little: on the page
     assert settings.secure_noise
 
 

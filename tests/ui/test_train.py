@@ -29,6 +29,7 @@ from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
 from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
+from dpviz.training.models import MODELS
 from dpviz.training.settings import GROUPS, RunSettings
 from dpviz.training.values import Origin
 from dpviz.ui import state
@@ -37,7 +38,7 @@ from tests.ui.driver import enter, open_app, open_part, press, put, said
 from tests.ui.runs_made import TINY, finished
 
 N = 3133  # of Abalone
-FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rate=1"
+FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rate=1&t_learning_rate_end=0.2"
 PARTS = tuple(dict.fromkeys(GROUPS.values()))
 MLP = TINY.with_(model="mlp")
 SIGMA = "t_model=logistic&t_noise_by=sigma"
@@ -78,7 +79,12 @@ def joint(settings: RunSettings) -> float:
 def test_start_submits_exactly_what_the_form_says(submitted: Submitted) -> None:
     at = open_app("train", f"{SIGMA}&t_noise_multiplier=1.5&t_slow=1")
     start(at, submitted)
-    assert submitted == [(RunSettings(model="logistic", noise_multiplier=1.5, bayesian=True), {"slow": 1.0})]
+    assert submitted == [
+        (
+            RunSettings(**{**MODELS["scattering"].usual, "model": "logistic"}, noise_multiplier=1.5, bayesian=True),
+            {"slow": 1.0},
+        )
+    ]
     assert "Enough." in said(at, "problem")[0]  # refused: the form is as it was
     assert at.session_state["value.t_noise_multiplier"] == 1.5
 

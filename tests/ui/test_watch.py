@@ -57,7 +57,8 @@ def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, event
     np.testing.assert_array_equal(plan(TINY, 3133).epsilon["renyi"], renyi)
     for detail in ("Table", "Settings", "Assumptions", "Python", "Link and files"):
         put(at, "t.details", detail)
-    kinds = [one.proto.id.split("file.")[1].removesuffix(f".{run.id}") for one in at.get("download_button")]
+    ids = [one.proto.id for one in at.get("download_button") if "file." in one.proto.id]
+    kinds = [one.split("file.")[1].removesuffix(f".{run.id}") for one in ids]
     assert kinds == ["csv", "parquet", "jsonl.gz", "html", "md", "card.json", "zip"]
 
 
@@ -170,6 +171,18 @@ def test_the_pld_interval_of_a_run_under_way_is_that_of_its_steps_so_far(engine:
     assert tile.note == f"if step 4 had been planned as its end; whole plan: {planned.tight.last}"
     (tile,) = [one for one in figures(Look(view, TINY, planned, None, claim)) if one.name.startswith("PLD")]
     assert (tile.value, tile.note) == ("–", "none yet"), "not the plan's, which means something else"
+
+
+def test_a_finished_run_says_what_its_claim_covers_and_offers_its_card(engine: Engine, events: list[Event]) -> None:
+    look = take(engine, record(engine, TINY, events).id)
+    claim, accuracy, _, _ = figures(look)
+    assert (accuracy.name, accuracy.value) == ("Test accuracy", numbers.tenths(look.test))
+    assert (claim.name, claim.value) == ("Claim", f"ε ≤ {numbers.up(look.claim.epsilon)}")
+    assert claim.note == "PLD, whole plan; covers all 6 steps and models, add or remove one example"
+    going = replace(look, view=replace(look.view, record=replace(look.record, state="running")))
+    assert "covers" not in figures(going)[0].note, "its last step is yet to come"
+    cards = [one for one in opened(look.record.id).get("download_button") if "t.card" in one.proto.id]
+    assert len(cards) == 1, "one click away, where the run ends"
 
 
 def test_a_run_s_accuracy_is_drawn_on_a_whole_axis_from_its_first_step_on(engine: Engine, events: list[Event]) -> None:

@@ -147,6 +147,15 @@ def _controls(engine: Engine, record: RunRecord) -> None:
     failed = st.session_state.pop(FAILED, "")
     if failed and not engine.problem.startswith(failed):  # said with the run already
         page.note(failed, "problem")
+    if record.over and record.steps:
+        card = partial(_card, engine, record)
+        page.download(
+            "Guarantee card",
+            f"{_file_name(record)}.md",
+            lambda: card().markdown().encode(),
+            key="t.card",
+            width="stretch",
+        )
     controls.choice(CHART, horizontal=False)
     controls.choice(SECOND, horizontal=False)
     st.page_link("pages/runs.py", label="Compare runs", icon=":material/history:")
@@ -291,9 +300,19 @@ def _files(engine: Engine, record: RunRecord) -> None:
     files(engine, record)
 
 
+def _file_name(record: RunRecord) -> str:
+    return f"dpviz-run-{record.number}" + "-imported" * record.imported
+
+
+def _card(engine: Engine, record: RunRecord) -> Guarantee:
+    view, same = engine.look(record.id), Chosen(data=(str(record.settings.get("data")),))
+    others = others_on_the_same_data(record, engine.each(same))
+    return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
+
+
 def files(engine: Engine, record: RunRecord) -> None:
     """Download buttons; a file is made when its button is pressed."""
-    name = f"dpviz-run-{record.number}" + "-imported" * record.imported
+    name = _file_name(record)
     measured = st.checkbox(
         f"Report with measurements on training data ({NOT_COVERED})",
         key=f"file.measured.{record.id}",
@@ -305,11 +324,7 @@ def files(engine: Engine, record: RunRecord) -> None:
         view = engine.look(record.id)
         return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
 
-    def card() -> Guarantee:
-        view, same = engine.look(record.id), Chosen(data=(str(record.settings.get("data")),))
-        others = others_on_the_same_data(record, engine.each(same))
-        return guarantee_of_run(shared_view(view), claim_of_view(view, engine.store), others=others)
-
+    card = partial(_card, engine, record)
     no_file = why_no_file(engine.look(record.id), engine.store)
     with st.container(horizontal=True):
         for label, kind, make in (

@@ -115,8 +115,8 @@ def _bound(look: Look) -> str:
 
 
 def figures(look: Look) -> list[Metric]:
-    """The four figures below the charts."""
-    return [_claim(look), _interval(look), _test(look), _time(look)]
+    """The four figures below the charts; ε and accuracy, which small screens show, are the card of a finished run."""
+    return [_claim(look), _test(look), _interval(look), _time(look)]
 
 
 def _claim(look: Look) -> Metric:
@@ -128,6 +128,8 @@ def _claim(look: Look) -> Metric:
     if not claim.holds:
         return Metric("Claim", "none", in_words(claim) if look.shown.holds else "see below")
     note = f"{claim.name}, {SHORT[claim.covers]}{', for one person' * (claim.unit == 'person')}"
+    if look.record.over and look.settings is not None:
+        note += f"; covers all {numbers.steps(look.record.steps)} steps and models, {neighbours(look.settings)}"
     if not math.isinf(look.reading):
         note += f"; Bayesian ε_μ ≤ {numbers.up(look.reading)}, {NOT_COVERED}"
     return Metric("Claim", f"ε ≤ {numbers.up(claim.epsilon)}", note)
