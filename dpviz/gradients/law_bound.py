@@ -24,7 +24,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import TOO_LARGE
+from dpviz.accounting.bayesian.accountant import READINGS, TOO_LARGE
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.best_epsilon import order_search
 from dpviz.accounting.renyi.conversion import epsilon_per_order
@@ -74,7 +74,8 @@ class LawPlan:
         noise_multiplier: σ, or several, whose axis comes before those of the steps.
         steps, delta_mu: broadcast to one shape.
         reading: "planned": each element of steps is a plan of its own. "running": the largest is the plan, and the
-            others are moments of that run.
+            others are moments of that run. "another": the differing example is drawn anew in each step, so that T
+            steps cost T times one; a promise to nobody who takes part in all of them, and no more than "planned".
         rough: whether orders between some will do, but for the last bound: some 1e-4 more, for every order gives a
             bound.
     """
@@ -94,7 +95,7 @@ class LawPlan:
         shaped = np.broadcast_arrays(_validate.steps(self.steps, minimum=1), delta)
         if self.definition not in _CONVERSIONS or isinstance(self.definition, bool):
             raise ValueError(f"Expected definition={self.definition!r} to be 1 or 2.")
-        _validate.choice("reading", self.reading, ("planned", "running"))
+        _validate.choice("reading", self.reading, READINGS)
         if shaped[0].size == 0:
             raise ValueError("Expected steps as at least one number, found none.")
         orders = None if self.orders is None else np.unique(_validate.orders(self.orders))
@@ -122,6 +123,7 @@ def bayesian_law_epsilon(
     definition: int = 2,
     orders: ArrayLike | None = None,
     bound: str = "upper",
+    reading: str = "planned",
 ) -> Any:
     """ε_μ of norms drawn from a known family and clipped at one of its quantiles: within 0.1 % (or 1e-4), no sample.
 
@@ -137,6 +139,7 @@ def bayesian_law_epsilon(
         orders: Rényi orders α = λ + 1 > 1; None for those of the accountant to compare with: λ = 1 … 32 for
             Definition 1, the Rényi accountant's for Definition 2.
         bound: "upper", never too low, or "lower".
+        reading: "planned", "running" or "another" (`LawPlan`): whose steps these are.
 
     Returns:
         A float if steps and delta_mu are numbers, else an array of their broadcast shape.
@@ -145,7 +148,7 @@ def bayesian_law_epsilon(
         ValueError: for an argument out of its range, with the value.
     """
     _validate.choice("bound", bound, ("upper", "lower"))
-    plan = LawPlan(noise_multiplier, sample_rate, steps, delta_mu, definition, orders)
+    plan = LawPlan(noise_multiplier, sample_rate, steps, delta_mu, definition, orders, reading)
     interval = clipped_bound(law_cells(clipped_law(family, shape, quantile)), plan)
     epsilon: Array = interval.upper if bound == "upper" else interval.lower
     return float(epsilon) if epsilon.ndim == 0 else epsilon
@@ -163,7 +166,9 @@ def clipped_bound(cells: LawCells, asked: LawPlan) -> LawBound:
     shape = (*np.shape(asked.noise_multiplier), *given.shape)
     noise = np.repeat(np.arange(sigma.size), given.size)
     taken, slack = (np.tile(values.ravel(), sigma.size) for values in (given, asked.delta_mu))
-    plan = np.full(taken.size, taken.max()) if asked.reading == "running" else taken
+    plan = {"planned": taken, "running": np.full(taken.size, taken.max()), "another": np.ones(taken.size)}[
+        asked.reading
+    ]
     free = asked.orders is None and asked.definition == 2
     ceiling, start = np.full(taken.size, np.inf), np.zeros(taken.size, dtype=np.intp)
     if free:

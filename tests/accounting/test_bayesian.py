@@ -90,6 +90,16 @@ def test_both_readings() -> None:
     assert (running.epsilon >= by_hand * (1 - 1e-3)).all()
 
 
+def test_another_person_in_each_step_costs_t_times_the_cost_of_one_planned_step() -> None:
+    distances, steps = np.minimum(np.random.default_rng(4).weibull(0.5, 10_000), 1.0), np.array([1, 300, 10_000])
+    another = bayesian_epsilon(distances, steps=steps, reading="another", **PLAIN)
+    cost = bayesian_cost(distances, noise_std=4.0, sample_rate=0.01, total_steps=1, orders=range(1, 33))
+    by_hand = ((steps[:, None] * cost - math.log(1e-5 - 1e-15)) / np.arange(1, 33)).min(axis=1)
+    assert another == pytest.approx(by_hand, rel=1e-3)
+    assert (another >= by_hand * (1 - 1e-3)).all()
+    assert another[-1] < 0.9 * bayesian_epsilon(distances, steps=10_000, **PLAIN)
+
+
 def test_orders_floor_and_grid_end() -> None:
     free = bayesian_bound(np.zeros(9), steps=10**9, **PLAIN)
     assert free.epsilon == free.floor == pytest.approx(math.log(1 / (1e-5 - 1e-15)) / 32, rel=1e-12)

@@ -71,6 +71,29 @@ def test_values_worked_out_elsewhere(shape: float, definition: int, expected: tu
     assert definition == 1 or (epsilons <= np.array(expected) + 1e-4).all()
 
 
+def test_another_person_in_each_step_costs_t_times_one_step() -> None:
+    """.3063 for the .8447 of the same person in every step: a quadrature over the law, with whole orders."""
+    asked: dict[str, Any] = {"shape": 0.5, "quantile": 0.95, "reading": "another"}
+    epsilon = dpviz.bayesian_law_epsilon("weibull", **asked, **KNOWN)
+    norms = (np.log1p(-(np.arange(20_000) + 0.5) / 20_000 * 0.95) / math.log(0.05)) ** 2  # in units of C
+    mass = np.append(np.full(20_000, 0.95 / 20_000), 0.05)
+    noise = 4.0 / np.append(norms, 1.0)
+    best = math.inf
+    for order in (30.0, 45.0, 60.0, 80.0):
+        once = math.log(float(mass @ np.exp(log_moment(noise, 0.01, np.full(noise.size, order)))))
+        tail = math.log1p(-1.0 / order) - (math.log(1e-5) + math.log(order)) / (order - 1.0)
+        best = min(best, 10_000 * once / (order - 1.0) + tail)
+    assert epsilon == pytest.approx(0.3063, abs=2e-4)
+    assert epsilon <= best * (1 + 1e-4) < 1.02 * epsilon
+    several = dpviz.bayesian_law_epsilon("weibull", **asked, **KNOWN | {"steps": [1, 100, 10_000]})
+    planned = dpviz.bayesian_law_epsilon(
+        "weibull", **asked | {"reading": "planned"}, **KNOWN | {"steps": [1, 100, 10_000]}
+    )
+    assert several[0] == pytest.approx(planned[0], rel=1e-6)
+    assert (several <= planned * (1 + 1e-9)).all()
+    assert several[-1] == epsilon
+
+
 @pytest.mark.parametrize("definition", [1, 2])
 def test_never_above_dp_and_narrow_whatever_the_setting(definition: int) -> None:
     for given in settings(60, seed=definition):

@@ -40,6 +40,7 @@ from dpviz.accounting.card import card
 
 ORDERS = range(1, 33)
 NAME = "bayesian"  # of its readings and curves
+READINGS = ("planned", "running", "another")  # whose steps a curve over t counts: see `bayesian_epsilon`
 CARD = card(NAME)
 _TOLERANCE = 1e-4  # of λε; a tenth of what is promised, which costs a few milliseconds
 _LEAST_QUANTILE = 1e-290  # probabilities below which Student's quantiles are not computed
@@ -236,14 +237,14 @@ def bayesian_bound(
     taken, delta = np.broadcast_arrays(
         _validate.steps(steps, minimum=1), _validate.delta_beyond_failure(delta_mu, failure, number)
     )
-    _validate.choice("reading", reading, ("planned", "running"))
+    _validate.choice("reading", reading, READINGS)
     estimator = _estimator(distances, noise_std, sample_rate, orders, failure, divergence, largest_distance)
     shape, taken, slack = taken.shape, taken.ravel(), -np.log(delta.ravel() - failure * number)
     if taken.size == 0:
         raise ValueError("Expected steps as at least one number, found none.")
-    if reading == "running":
+    if reading != "planned":
         # one T for all: every order may decide at some t, so each is made precise
-        planned = taken.max(keepdims=True)
+        planned = taken.max(keepdims=True) if reading == "running" else np.ones(1)
         moments = _moments(estimator, planned, slack.min(keepdims=True), only_best=False)
     else:
         planned = taken
@@ -322,7 +323,8 @@ def bayesian_epsilon(
         estimator_failure: γ, the probability that one estimate is too low, in (0, ½].
         orders: moment orders λ to minimise over, whole numbers ≥ 1; one of them fixes λ.
         reading: "planned": each element of steps is a plan of its own, T = that element. "running": the largest is
-            the plan, T = max(steps), and the others are moments of that run.
+            the plan, T = max(steps), and the others are moments of that run. "another": the differing example is
+            drawn anew in each step, so that T steps cost T times one: a promise to nobody who takes part in all.
         divergence: "left" for ψ_L, "printed" for max(ψ_L, ψ_R) as printed in Theorem 3.
         estimates: number of distinct estimates that the run used (1 for one fixed distribution).
         largest_distance: d_max, which no distance of any example can exceed: C for norms of clipped gradients, 2C for

@@ -70,8 +70,11 @@ def longer_part(answer: ComposeAnswer) -> dict[str, float]:
 
 
 def rank_key(answer: ComposeAnswer) -> Hashable | None:
-    """What decides the tight value; None where no tight interval is asked, or there is none: strong form, large ε."""
+    """What decides the tight value; None where no tight interval is asked, or there is none: strong form, large ε, or
+    another person in each step."""
     f = answer.facts
+    if f.options.reading == "another":
+        return None
     if f.law is None or Tight.name not in f.curves or f.options.definition != "2" or not f.law.last <= LARGEST_EPSILON:
         return None
     return decisive(f)
@@ -95,7 +98,7 @@ def with_rank(answer: ComposeAnswer) -> Plot:
 def sampled_key(answer: ComposeAnswer) -> Hashable | None:
     """What decides it; None where no sample is asked, where γ leaves nothing of δ_μ, or along the steps of one plan."""
     f, options = answer.facts, answer.facts.options
-    if f.law is None or options.samples is None or options.reading == "running" or options.failure >= options.delta_mu:
+    if f.law is None or options.samples is None or options.reading != "planned" or options.failure >= options.delta_mu:
         return None
     return decisive(f, options.definition, options.order, options.samples, options.failure)
 

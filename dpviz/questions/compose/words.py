@@ -126,7 +126,8 @@ def curve_notes(f: ComposeFacts) -> Iterator[Note]:
 
 
 def distribution_notes(f: ComposeFacts, law: LawCost) -> Iterator[Note]:
-    """Whether Bayesian DP of a known distribution ends at its orders, or gains hardly anything."""
+    """Whose steps are counted, whether the orders end too soon, and whether hardly anything is gained."""
+    yield from another_person(f)
     if math.isinf(law.last):
         return
     if f.options.order is None and law.floor is not None:
@@ -142,8 +143,19 @@ def distribution_notes(f: ComposeFacts, law: LawCost) -> Iterator[Note]:
         )
 
 
+def another_person(f: ComposeFacts) -> Iterator[Note]:
+    """What an ε_μ is worth that counts another person in each step."""
+    if f.options.reading == "another":
+        yield Note(
+            "The Bayesian curve counts another person in each step, so it protects nobody who takes part in all of "
+            "them. “The same person” under Gradients, expert settings, is what Bayesian DP promises.",
+            "caution",
+        )
+
+
 def sample_notes(f: ComposeFacts, promise: Promise) -> Iterator[Note]:
     """What the bound or the estimate of a sample rests on."""
+    yield from another_person(f)
     if math.isinf(promise.last):
         yield Note(
             "Bayesian DP: the cost of the largest distance overflows, so ε_μ is infinite here. Set “Clip” to “Both”."
@@ -196,9 +208,9 @@ def sampled_distribution_notes(f: ComposeFacts, law: LawCost) -> Iterator[Note]:
     """What a sample of the known distribution says, or why it cannot say anything."""
     options = f.options
     assert options.samples is not None
-    if options.reading == "running":
+    if options.reading != "planned":
         yield Note(
-            "A sample of norms can only be shown for planned steps: set “Bayesian curve” to “Planned: t is the whole "
+            "A sample of norms can only be shown for planned steps: set “Bayesian curve” to “The same person: t is the "
             "plan”.",
             "caution",
         )

@@ -97,24 +97,25 @@ def compared(f: ComparedFacts) -> LinePlot:
     rings = [ring(chain.claim, f.largest, THEOREMS[chain.theorem][1])] if f.largest > 0 else []
     lines = list(plot.lines)
     if f.numerical is not None:
+        along, inverse = within(f.numerical, float(x[0]), float(x[-1]))
         for one in both_noises(chain):
-            name = f"PLD, {one.variance}"
-            chosen = one is chain
-            y = f.numerical.inverse / one.setting.cost
-            lines.append(
-                Line(
-                    "numerical" if chosen else "numerical_other",
-                    name,
-                    f.numerical.epsilon,
-                    y,
-                    look.NEUTRAL if chosen else look.DASHED,
-                    color=look.GREY,
-                    kept=chosen,
-                )
-            )
+            key, style = ("numerical", look.NEUTRAL) if one is chain else ("numerical_other", look.DASHED)
+            y, name = inverse / one.setting.cost, f"PLD, {one.variance}"
+            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain))
         if f.numerical.at_target > 0:
-            rings.append(ring(chain.claim, f.numerical_size(chain), look.GREY))
+            rings.append(replace(ring(chain.claim, f.numerical_size(chain), look.GREY), name=""))
     return replace(plot, lines=tuple(lines), rings=tuple(rings), regions=wang_region(chain))
+
+
+def within(numerical: NumericalStepSizes, low: float, high: float) -> tuple[Array, Array]:
+    """The numerical accountant's points from `low` to `high`, with the ends that straight lines between points have."""
+    points = np.log(numerical.epsilon), np.log(numerical.inverse)
+    if points[0].size < 2:
+        return numerical.epsilon, numerical.inverse
+    inner = numerical.epsilon[(numerical.epsilon > low) & (numerical.epsilon < high)]
+    ends = np.clip([low, high], numerical.epsilon[0], numerical.epsilon[-1])
+    along = np.unique(np.concatenate([ends, inner]))
+    return along, np.exp(np.interp(np.log(along), *points))
 
 
 def ring(x: float, size: float, color: str) -> Ring:

@@ -56,6 +56,29 @@ def strong_squared(steps: int) -> float:
     return float(minimize_scalar(epsilon, bounds=(1e-4, 1.0 - 1e-4), method="bounded").fun)
 
 
+def growth() -> Recomputed:
+    """The power of T with which ε grows from 10 000 to 40 000 steps."""
+    few, many = (moments(steps).value for steps in (10_000, 40_000))
+    return Recomputed(math.log(many / few) / math.log(4.0), note="ε grows like T to this power")
+
+
+def accountants() -> Recomputed:
+    """Strong composition ÷ the moments accountant, of the same clipped steps."""
+    return Recomputed(strong(10_000).value / moments(10_000).value, note="strong ÷ moments, at equal clipping")
+
+
+def clip_first(batch: int = 600) -> Recomputed:
+    """How much further one example moves a mean that is clipped as a whole, in units of what it moves one by one.
+
+    The others' gradients all have length 2C; the example's own is as long as turns their mean around.
+    """
+    others = np.full(batch - 1, -2.0)
+    one = np.append(others, 4.0 * batch)
+    first = abs(np.clip(one, -1.0, 1.0).sum() - np.clip(others, -1.0, 1.0).sum()) / batch
+    after = abs(np.clip(one.sum() / batch, -1.0, 1.0) - np.clip(others.sum() / batch, -1.0, 1.0))
+    return Recomputed(float(after / first), note=f"batch L = {batch}, with and without the example")
+
+
 def amplification() -> Recomputed:
     """ln(1 + q(e^ε₀ − 1)) beside qε₀, at the ε₀ of one step of Fig. 2 after 10 000 steps."""
     each = DELTA / (2.0 * 10_000 * RATE)

@@ -207,6 +207,24 @@ def without_exponent() -> Recomputed:
     return Recomputed(float(wrong / right), note="cost without the exponent ÷ cost with it")
 
 
+def hoelder() -> Recomputed:
+    """ε_μ of the same person in every step ÷ of another person in each step."""
+    same, another = (
+        dpviz.bayesian_law_epsilon(
+            "weibull",
+            shape=0.5,
+            quantile=0.95,
+            noise_multiplier=4.0,
+            sample_rate=0.01,
+            steps=10_000,
+            delta_mu=1e-5,
+            reading=reading,
+        )
+        for reading in ("planned", "another")
+    )
+    return Recomputed(same / another, note=f"{numbers.up(same)} ÷ {numbers.up(another)}")
+
+
 def hundred_zeros() -> Recomputed:
     """ρ̂ after 100 zeros at γ = 0.99^101."""
     return Recomputed(dpviz.binary_estimator(zeros=100, ones=0, estimator_failure=0.99**101))

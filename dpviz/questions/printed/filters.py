@@ -87,6 +87,13 @@ def planned() -> Recomputed:
     return tight((interval.lower, interval.upper), float(value), "interval: PLD, for planned steps")
 
 
+def false_rise(deviations: float = 3.0, checks: int = 29) -> Recomputed:
+    """How often the noise of two equal counts alone makes a rise significant."""
+    once = 0.5 * math.erfc(deviations / 2.0)  # of a difference with twice the variance
+    ever = -math.expm1(checks * math.log1p(-once))
+    return Recomputed(once, note=f"probability in one check; {100.0 * ever:.0f} % in {checks} checks")
+
+
 def odometer(epochs: int) -> Recomputed:
     """The authors' odometer after so many epochs."""
     epsilon = partial(dpviz.odometer_epsilon, noise_multiplier=1.0, sample_rate=RATE, delta=DELTA)

@@ -147,6 +147,15 @@ def condition_1() -> Recomputed:
     return Recomputed(rederived, note=f"q²N/L²; N/L² is {printed:.4g}; the first step size is 0.1")
 
 
+def condition_2() -> Recomputed:
+    """The last step at which Table 1's SVHN keeps condition (2) as printed; beside it as re-derived."""
+    setting = Langevin(604_388, math.sqrt(604_388), 1.0)
+    printed, derived = (
+        math.ceil((0.1 / step_size_limits(setting, way)[0]) ** 3) - 1 for way in ("printed", "rederived")
+    )
+    return Recomputed(float(printed), note=f"step; re-derived: {numbers.plain(derived)}")
+
+
 def spread() -> Recomputed:
     """T Σ η_t²/(Σ η_t)² for η_t = t^(−1/3), T = 10⁶: 2/3 is printed."""
     first, last = np.ones(1), np.array([1e6])
