@@ -40,11 +40,13 @@ class NumberControl(NamedTuple):
     field: Number
     says: Mapping[str, Any]
 
-    def draw(self) -> None:
+    def draw(self, *, in_strip: bool = False) -> None:
+        """Draw it: where the page has it, or in the strip of the run."""
         # What differs at every drawing is told at every drawing: a chart may have told the control something else.
         drawing = st.session_state.get(Keys.DRAWINGS, 0)
         data = {**self.says, "drawing": drawing, "kept_as": links.ENTERED}
-        _number(key=Keys.entry(self.field), data=data, on_entry_change=partial(take, self.field))
+        key = Keys.in_strip(self.field) if in_strip else Keys.entry(self.field)
+        _number(key=key, data=data, on_entry_change=partial(take, self.field))
 
 
 def number_control(
@@ -68,7 +70,7 @@ def number_control(
     """
     st.session_state[Keys.size(field)] = size
     take(field)
-    if Keys.entry(field) not in st.session_state:  # what was wrongly typed went with its control
+    if not _is_drawn(field):  # what was wrongly typed went with its control
         state.forget_error(field)
     wrong, sent = state.error(field), _entry(field)
     value = state.get(field) if value is None else value
@@ -92,6 +94,10 @@ def number_control(
     return NumberControl(field, says)
 
 
+def _is_drawn(field: Number) -> bool:
+    return Keys.entry(field) in st.session_state or Keys.in_strip(field) in st.session_state
+
+
 class Entered(NamedTuple):
     """What the browser says was entered last, in its order; `exact` where no person typed it (a slider's stop)."""
 
@@ -102,7 +108,8 @@ class Entered(NamedTuple):
 
 def _entry(field: Number, reports: Mapping[str, Sequence[Any]] | None = None) -> Entered | None:
     """The field's last entry, which its control told, or the chart that it moves, or the link (`reports`)."""
-    entries = st.session_state.get(Keys.entry(field)), *(_reports() if reports is None else reports).get(field.key, ())
+    controls = (st.session_state.get(key(field)) for key in (Keys.entry, Keys.in_strip))
+    entries = *controls, *(_reports() if reports is None else reports).get(field.key, ())
     return max(filter(None, map(_sensible, entries)), key=lambda one: one.n, default=None)
 
 
@@ -165,7 +172,7 @@ def take_entries(fields: Iterable[AnyField]) -> None:
     """Before anything else is done: values are what the visitor entered last (and before the next undo)."""
     reports = _reports()
     numeric = [field for field in fields if isinstance(field, Number)]
-    entered = [field for field in numeric if Keys.entry(field) in st.session_state or field.key in reports]
+    entered = [field for field in numeric if _is_drawn(field) or field.key in reports]
     numbers = [(sent.n, field) for field in entered if (sent := _entry(field, reports))]
     for _, field in sorted(numbers, key=lambda one: one[0]):
         take(field)
@@ -202,16 +209,24 @@ def last_undo() -> float:
 # --- what is no number ------------------------------------------------------------------------------------------------
 
 
-def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True, then: Act = lambda: None) -> str:
+def choice(
+    field: Choice,
+    *,
+    horizontal: bool = True,
+    label_visible: bool = True,
+    in_strip: bool = False,
+    then: Act = lambda: None,
+) -> str:
     """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard.
 
-    `then` is done when another one was picked.
+    `then` is done when another one was picked; `in_strip` as for a number.
     """
     value = state.get(field)
     widget: Callable[..., object] = partial(st.segmented_control, required=True) if horizontal else st.selectbox
     options: dict[str, Any] = {"options": list(field.options), "format_func": lambda key: field.options[key]}
     seen = "visible" if label_visible else "collapsed"
-    _bound(widget, field, value, partial(_picked, field, then), label_visibility=seen, **options)
+    key = Keys.in_strip(field) if in_strip else Keys.slider(field)
+    _bound(widget, field, value, partial(_picked, field, key, then), key=key, label_visibility=seen, **options)
     return value
 
 
@@ -282,8 +297,8 @@ def set_widget(key: str, value: object) -> None:
         st.session_state[key] = value
 
 
-def _picked(field: Choice, then: Act) -> None:
-    picked = st.session_state[Keys.slider(field)]
+def _picked(field: Choice, key: str, then: Act) -> None:
+    picked = st.session_state[key]
     if picked is not None:
         steps = kinds.follows(state.get(field), picked, state.get) if field == kinds.KIND else {}
         state.put(field, picked)

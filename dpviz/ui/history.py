@@ -60,6 +60,12 @@ def step(by: int) -> str | None:
     return states[place + by]
 
 
+def changed() -> bool:
+    """Whether the session is in another state than the last one that was drawn."""
+    states, place, _ = _past()
+    return place >= 0 and states[place] != link()
+
+
 def room() -> tuple[int, int]:
     """How many states there are before this one and after it."""
     states, place, _ = _past()

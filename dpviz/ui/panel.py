@@ -133,6 +133,18 @@ def draw(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     st.session_state[Keys.TOUCHED] = frozenset()
 
 
+def draw_in_strip(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
+    """Numbers and choices once more, in the strip of the run."""
+    for one in shown:
+        if one.drawn_as == UNITS.key:
+            controls.choice(UNITS, label_visible=False, in_strip=True)
+        for field in one.fields:
+            if isinstance(field, Choice):
+                controls.choice(field, horizontal=not field.tall, in_strip=True)
+        for number in _numbers(one, now):
+            number.draw(in_strip=True)
+
+
 def messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
     """What the numbers' controls among them are to say now, by their fields' keys."""
     return {one.field.key: one.says for control in shown for one in _numbers(control, now)}

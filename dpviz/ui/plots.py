@@ -42,6 +42,7 @@ def live_plot(
     extra: Hashable,
     caption: str = "",
     changed: Mapping[str, Mapping[str, Any]] | None = None,
+    run: Mapping[str, Any] | None = None,
     whole: bool,
     fills: bool = False,
 ) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def live_plot(
         show: an answer's figure ("figure") and words.
         extra: what else decides what is shown: pins, a preset.
         changed: what numbers' controls are to say now, by their fields' keys, where that is something else.
+        run: what the strip of the run is to say, where there is one.
         whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
         fills: whether the chart fills the height that is left in the window.
 
@@ -68,7 +70,7 @@ def live_plot(
     warmup.stands(id(st.session_state[Keys.FRAMES]), question, get, tokens)
     slow = slow_parts.SlowParts(place, question, answer, show)
     token = slow_parts.offer(slow, parts.missing)
-    hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills}
+    hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills, **(run or {})}
     drawing = Drawing(words.pop("figure"), words["alt"])
     plot(drawing, key=key, tokens=tokens, words=words, caption=caption, hears=hears)
     return words

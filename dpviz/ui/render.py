@@ -20,7 +20,7 @@ from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.rendered import explained, rendered
-from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state
+from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state, strip
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.registry import OWN
@@ -63,6 +63,7 @@ def _body(shown: Page, acts: Draw, warnings: Draw) -> None:
     question = shown.question(now)
     with top:
         page.heading(shown.heading(question))
+        strip.show(shown)
         warnings()
         with bound.part("notes"):
             page.notes()
@@ -166,6 +167,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
     plot_of, height = _beside_pins(shown, question), present.HEIGHT if present.presenting() else HEIGHT
     preset = history.preset()
     show: Render = Alone(question.key, height)
+    drawn = [*strip.fields(now), *panel.in_view(shown, question, now)]
     if history.pins() or preset:
         show = lambda answer: rendered(question, answer, plot_of(answer), height)  # noqa: E731
     words = plots.live_plot(
@@ -178,12 +180,13 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         key=question.key,
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, now),
-        changed=panel.changed_messages(panel.in_view(shown, question, now), now) if alone else {},
+        changed=panel.changed_messages(drawn, now) if alone else {},
+        run=strip.told(question, now),
         whole=bool(question.below(parts.answer)) or details.opened(shown.key, question),
         fills=not present.presenting(),
     )
-    strip = "" if present.presenting() else words["strip"]
-    st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, now))}')
+    metrics = "" if present.presenting() else words["strip"]
+    st.html(f'{metrics}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, now))}')
     if parts.failed:
         page.note("A part of this result could not be computed. The rest is shown.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(parts.failed,))

@@ -41,6 +41,9 @@ class Keys:
     slider, entry, seen, size = _of_field("slider"), _of_field("entry"), _of_field("seen"), _of_field("size")
     LAST_ENTRY, STEPS, STEPS_SEEN = "last_entry", "history.steps", "history.seen"
 
+    # `strip`: what the strip of the run says, and its numbers' entries.
+    STRIP, in_strip = "strip", _of_field("strip")
+
     # `history`: states to go back to, pins, and the chooser of presets.
     HISTORY, PINS, PRESET = "history", "pins", "preset"
 

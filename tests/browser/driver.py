@@ -80,7 +80,7 @@ settle => {
     || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"], [data-slow]')
     || document.documentElement.hasAttribute('data-dpviz-pending')
     || [...main.querySelectorAll('[data-testid="stBidiComponentRegular"]')].some(
-         component => !component.querySelector('.dpviz-number, .dpviz-steps, .dpviz-chart[data-state="drawn"]'));
+         one => !one.querySelector('.dpviz-number, .dpviz-run, .dpviz-steps, .dpviz-chart[data-state="drawn"]'));
   if (busy) { window.__idleSince = null; return false; }
   window.__idleSince ??= performance.now();
   return performance.now() - window.__idleSince >= settle;

@@ -14,6 +14,7 @@ from dpviz.charts.browser import SCRIPTS
 from dpviz.charts.browser.pack import Packer
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.ui.browser.routes import OURS
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node")
@@ -55,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert "CI" not in os.environ, "node is not installed, and where CI is set the scripts are tried."
         pytest.skip("node is not installed: the browser's scripts are tried in browsers alone.")
     place = tmp_path_factory.mktemp("js")
-    for file in (*SCRIPTS.values(), *FILES, HERE / "elements.js"):
+    for file in (*OURS.values(), *FILES, HERE / "elements.js"):
         shutil.copy(file, place)
     named = place / "node_modules" / "dpviz"  # as a page that is handed out names them; without its chart
     named.mkdir(parents=True)

@@ -2,12 +2,13 @@
 
 import pytest
 
-from dpviz.questions import kinds
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions import kinds, my_run
+from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.check import fields as claim
 from dpviz.questions.check.question import CHECK
+from dpviz.questions.layout import of_texts
 from dpviz.questions.mechanism import SIGMA, STEPS
-from tests.ui.driver import controls, enter, go_to, group, open_app, open_part, press, put, set_to
+from tests.ui.driver import components, controls, enter, go_to, group, open_app, open_part, press, put, said, set_to
 
 THERE = next(page for page in PAGES if CHECK in page.questions)
 FORM = f"{THERE.view}=check"
@@ -140,3 +141,83 @@ def test_a_text_settles_nothing_by_what_the_run_starts_with() -> None:
     enter(at, "batch", "256")
     assert "kbatch" not in at.session_state["value.kopen"], "an entry on another page settles it too"
     assert "kepochs" in at.session_state["value.kopen"]
+
+
+# --- the strip --------------------------------------------------------------------------------------------------------
+
+
+def strip(at):  # type: ignore[no-untyped-def]
+    """The run in words, and what is said of parts that are not used."""
+    (told,) = components(at, "dpviz.strip")
+    words = " · ".join(one["text"] for one in told["run"]["phrases"] if one["text"])
+    return words.replace("\u202f", " "), told["run"]["unused"]
+
+
+SHUFFLED = "σ 1.1 · 256 of 60 000 · 60 epochs · shuffled in every epoch · 5 rows a person · best of 40 · δ 1e-5"
+
+
+@pytest.mark.parametrize(
+    ("place", "query", "unused"),
+    [
+        ("compose", "curves=tight", ""),
+        ("noise", "noiseview=solve", ""),
+        ("attack", "aview=roc", "not used here: runs tried"),
+        ("attack", "aview=success", "not used here: noise, batch, length, sampler, rows, runs tried"),
+        ("budget", "bview=stop", "not used here: runs tried"),
+        (THERE.key, FORM, "not used here: runs tried"),
+        ("papers", "", "not used here"),
+        ("runs", "", "not used here"),
+        ("train", "", "not used here"),
+    ],
+)
+def test_every_page_says_the_run_and_what_of_it_it_cannot_use(place: str, query: str, unused: str) -> None:
+    at = open_app(place, f"{RUN}&{query}" if query else RUN)
+    assert strip(at) == (SHUFFLED, unused)
+
+
+def test_a_page_that_counts_t_otherwise_warns() -> None:
+    """Sixty epochs of shuffled batches are no sixty Poisson steps, whose ε is far smaller."""
+    for place, query, warns in (("orders", RUN, True), ("orders", "", False), ("compose", RUN, False)):
+        at = open_app(place, query)
+        assert any("not that of your run" in text for text in said(at, "caution")) == warns
+
+
+def test_the_strip_is_hidden_on_a_bare_page() -> None:
+    for query in ("present=1", "embed=true"):
+        assert not components(open_app("compose", f"curves=moments&{query}"), "dpviz.strip")
+
+
+def test_the_strip_follows_entries_presets_and_undo_and_sets_what_the_page_has() -> None:
+    at = open_app("compose", "curves=moments")
+    start = strip(at)
+    assert start == ("σ 4 · 600 of 60 000 · 100 epochs · Poisson · δ 1e-5", "")
+    put(at, "strip", {"open": True})
+    put(at, "strip.sigma", {"entry": {"text": "1,1", "n": 1e12}})
+    assert controls(at)["sigma"]["text"] == "1.1"
+    assert strip(at)[0].startswith("σ 1.1 ·")
+    put(at, "strip.sigma", {"entry": {"text": "-1", "n": 2e12}})
+    assert "must be between" in controls(at)["sigma"]["wrong"]
+    assert strip(at)[0].startswith("σ 1.1 ·")
+    at.selectbox(key="strip.mech").select("shuffled").run()
+    assert "600 of 60 000 · 100 epochs · shuffled" in strip(at)[0]
+    at.selectbox(key="preset").select("abadi2").run()
+    assert strip(at)[0] == "σ 4 · 600 of 60 000 · 400 epochs · Poisson · δ 1e-5"
+    put(at, "history.steps", {"entry": {"steps": [[3e12, -1]]}})
+    assert strip(at)[0].startswith("σ 1.1 · 600 of 60 000 · 100 epochs · shuffled")
+
+
+@pytest.mark.parametrize("sent", [None, 3, {"open": "yes"}, {"go": "nowhere"}, {"open": [1], "go": {}}])
+def test_what_a_stranger_sends_opens_nothing_and_leads_nowhere(sent: object) -> None:
+    at = open_app("compose", "curves=moments")
+    put(at, "strip", sent)
+    assert not components(at, "dpviz.strip")[0]["open"]
+    assert {one["field"] for one in components(at, "dpviz.number")} == {*controls(at)}
+
+
+def test_each_question_about_the_run_is_one_that_a_page_answers_with_it() -> None:
+    for way in my_run.NEXT.values():
+        page = next(page for page in PAGES if page.key == way.page)
+        at = open_app(way.page, "&".join([RUN, *(f"{key}={text}" for key, text in way.texts.items())]))
+        assert page.question(of_texts(way.texts)).key == way.key
+        assert not way.opens or way.opens in QUESTIONS[way.key].more
+        assert strip(at)[0] == SHUFFLED

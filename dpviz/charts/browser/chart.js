@@ -68,6 +68,7 @@ class MountedChart {
     for (const [field, says] of Object.entries(data.controls ?? {})) {
       window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
     }
+    if (data.run) window.dispatchEvent(new CustomEvent("dpviz-run", { detail: data }));
     if (this.movement.ahead(data.seen)) return this.movement.follow(); // it came with words of its own
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
     else this.movement.fade(false);

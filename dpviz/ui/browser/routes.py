@@ -24,7 +24,7 @@ from dpviz.charts.browser import SCRIPTS
 from dpviz.ui.browser import frames, slow_parts, warmup
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
-COMPONENTS = ("chart", "number", "history", "story")
+COMPONENTS = ("chart", "number", "history", "strip", "story")
 BUNDLE, PLOTLY = "dpviz.js", "plotly.js"
 FOREVER = "public, max-age=31536000, immutable"  # another content has another address
 

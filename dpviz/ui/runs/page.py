@@ -18,7 +18,7 @@ from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.import_run import import_run
 from dpviz.runs.store.records import OPEN, Chosen, RunRecord, State, StoreError
 from dpviz.training.summary import accuracy_of, below_majority
-from dpviz.ui import controls, page, plots, state
+from dpviz.ui import controls, page, plots, state, strip
 from dpviz.ui import engine as engines
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
@@ -57,6 +57,7 @@ def show() -> None:
     with bound.part("page"):
         page.begin("runs", (*f.WATCHED, *f.FIELDS))
         page.heading("Runs · Which run was worth its ε?")
+        strip.show()
         engine, problem = engines.current()
         try:
             if engine is not None:

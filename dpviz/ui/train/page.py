@@ -9,7 +9,7 @@ from dpviz.questions.train import PAGE
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
 from dpviz.ui import engine as engines
-from dpviz.ui import page, render, state
+from dpviz.ui import page, render, state, strip
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
 from dpviz.ui.runs.fields import RUN, STATE_WORDS, TRAIN, WATCHED
@@ -37,6 +37,7 @@ def show() -> None:
         try:
             if run := state.get(RUN):
                 page.heading(TITLE)
+                strip.show()
                 warnings()
                 watch.show(engine, run)
             else:

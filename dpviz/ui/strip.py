@@ -1,0 +1,101 @@
+"""My run under the title of a page: one line that says the settings that all pages share, opens their fields, and leads
+to the questions that one asks of a run.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import streamlit as st
+
+from dpviz.questions import my_run
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.layout import FieldControl, Reader, SettingsSnapshot
+from dpviz.questions.page import Page
+from dpviz.questions.question import AnyQuestion
+from dpviz.ui import controls, history, page, panel, present, state
+from dpviz.ui.browser.routes import component
+from dpviz.ui.state import Keys
+
+# Its state is {"open": whether its fields are shown}, and the trigger "go" names the question that was asked for.
+_strip = component("strip")
+
+
+def show(shown: Page | None = None) -> None:
+    """Draw it, as the page needs it; a page without questions uses none of the run. A bare page has none."""
+    if present.bare():
+        return
+    within = _within.set(True)
+    try:
+        _drawn(shown)
+    finally:
+        _within.reset(within)
+
+
+# Whether more than the strip runs.
+_within: ContextVar[bool] = ContextVar("within", default=False)
+
+
+@st.fragment
+def _drawn(shown: Page | None) -> None:
+    if not _within.get():
+        if controls.undo_steps():
+            st.rerun()
+        history.take_entries()
+        page.leave()
+        if history.changed():  # by one of its fields: the whole page follows
+            history.record(history.link())
+            st.rerun()
+    now = state.snapshot()
+    question = shown.question(now) if shown else None
+    with st.container(key="dpviz-run"):
+        data = {
+            **told(question, now),
+            "seen": controls.last_entry(),
+            "open": is_open(),
+            "next": [
+                {"key": key, "name": one.name, "asks": one.asks, "here": bool(question and question.key == one.key)}
+                for key, one in my_run.NEXT.items()
+                if not one.opens or question is None or question.key != one.key
+            ],
+        }
+        _strip(key=Keys.STRIP, data=data, on_open_change=history.take_entries, on_go_change=_go)
+        if is_open():
+            with st.container(key="dpviz-run-fields"):
+                panel.draw_in_strip(fields(now), now)
+    if words := my_run.caution(question, now):
+        page.note(words, "caution")
+
+
+def told(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:
+    """What the browser draws of the run."""
+    phrases = [phrase._asdict() for phrase in my_run.phrases(get)]
+    return {"run": {"phrases": phrases, "unused": my_run.unused(question, get)}}
+
+
+def is_open() -> bool:
+    """Whether its fields are shown. A stranger may send anything."""
+    try:
+        return st.session_state[Keys.STRIP]["open"] is True and not present.bare()
+    except (KeyError, TypeError):
+        return False
+
+
+def fields(now: SettingsSnapshot) -> Sequence[FieldControl]:
+    """The controls that are shown in it."""
+    return my_run.controls(now) if is_open() else []
+
+
+def _go() -> None:
+    """To the page that answers the question that was asked for, with this run."""
+    history.take_entries()
+    try:
+        way = my_run.NEXT[st.session_state[Keys.STRIP]["go"]]
+    except (KeyError, TypeError):
+        return
+    [there] = (one for one in PAGES if one.key == way.page)
+    for field in there.fields:
+        if field.key in way.texts:
+            state.put(field, field.parse(way.texts[field.key]))
+    st.session_state[Keys.details(way.page)] = way.opens or None
+    st.session_state[Keys.GO] = way.page
