@@ -181,7 +181,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, now),
         changed=panel.changed_messages(drawn, now) if alone else {},
-        run=strip.told(question, now),
+        run=strip.in_words(question, now),
         whole=bool(question.below(parts.answer)) or details.opened(shown.key, question),
         fills=not present.presenting(),
     )

@@ -50,7 +50,7 @@ def _drawn(shown: Page | None) -> None:
     question = shown.question(now) if shown else None
     with st.container(key="dpviz-run"):
         data = {
-            **told(question, now),
+            **in_words(question, now),
             "seen": controls.last_entry(),
             "open": is_open(),
             "next": [
@@ -67,7 +67,7 @@ def _drawn(shown: Page | None) -> None:
         page.note(words, "caution")
 
 
-def told(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:
+def in_words(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:
     """What the browser draws of the run."""
     phrases = [phrase._asdict() for phrase in my_run.phrases(get)]
     return {"run": {"phrases": phrases, "unused": my_run.unused(question, get)}}
