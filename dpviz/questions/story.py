@@ -16,6 +16,7 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import LATER, Answer, AnyAnswer, AnyQuestion, guessing
 from dpviz.questions.attack import ATTACK
+from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC, RocFacts
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.stop import STOP
@@ -184,6 +185,13 @@ TYPICAL = (
     "the same distribution as the data, but not outliers. Most gradients are much closer together than in the worst "
     "case, so ε_μ is smaller at the same noise. Its curve is orange and called “weaker” on every page."
 )
+TOWN = (
+    "A town publishes its mean income with noise. The noise must protect the richest, so most residents lose far less "
+    "than the ε of the release: the blue curve, for an attacker who knows all other incomes. **Bayesian DP** promises "
+    "such a smaller ε to all but a share 1 − p of people like these: the further to the right, the more are left out."
+)
+# As in Triastcyn & Faltings 2020, §4.4.1; δ is the story's.
+BY_PERCENTILE = {"aview": RESIDENTS.asked_as, "anoise": "gaussian", "target": "2"}
 STOPPING = (
     "The curves so far hold for a number of steps that is fixed in advance. If you stop because of intermediate "
     "results, you need another accountant. An **odometer** gives an ε that holds at every step, at some extra cost. A "
@@ -191,8 +199,8 @@ STOPPING = (
 )
 SAMPLER = (
     "**Stochastic gradient Langevin dynamics (SGLD)** adds noise to every step to draw samples from a posterior. If "
-    "gradients are clipped, the same noise gives privacy, and the step size determines how much. Move T: σ plays no "
-    "part here, because the step size sets the noise."
+    "gradients are clipped, the same noise gives privacy, and the step size determines how much. Move T; the step "
+    "size sets the noise."
 )
 
 
@@ -238,6 +246,7 @@ STOPS = (
     Stop("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),
     Stop("What does an attacker see?", roc, {"aview": ROC.asked_as}, ROC, ATTACK),
     Stop("What if data are typical?", TYPICAL, {"curves": f"{Renyi().family}.{BAYESIAN}"}),
+    Stop("Who loses how much?", TOWN, BY_PERCENTILE, RESIDENTS, ATTACK),
     Stop("May I stop when I like?", STOPPING, {"bview": STOP.asked_as}, STOP, BUDGET),
     Stop("Langevin: can the sampler's own noise protect you?", SAMPLER, {"lview": COST.asked_as}, COST, LANGEVIN),
 )

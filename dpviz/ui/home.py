@@ -120,9 +120,11 @@ def _chart(number: str) -> None:
     page.headline(stop.headline(parts.answer))
     # First in the page, and so for keys and ears; the eye meets the chart first.
     with st.container(key="story-controls"):
+        keys = {field.key for field in stop.question.fields}
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
-            with column:
-                controls.number_control(field).draw()
+            if field.key in keys:  # what plays no part is not shown
+                with column:
+                    controls.number_control(field).draw()
     # The texts tell of the answers too: all is shown anew.
     show, extra = partial(_shown, stop), ("home", number)
     plots.live_plot("home", stop.question, get, answer, parts, show, key="home", extra=extra, whole=True)

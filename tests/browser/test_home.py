@@ -34,7 +34,7 @@ def test_a_door_leads_to_its_question(page: Page) -> None:
 def test_the_wheel_leads_through_the_story(page: Page) -> None:
     """A link opens at its stop; text, chart and address go on together, and settings go along to another page."""
     open_page(page, stop=3)
-    third, fifth = main_area(page).get_by_text("3 of 8 ·"), main_area(page).get_by_text("5 of 8 ·")
+    third, fifth = main_area(page).get_by_text("3 of 9 ·"), main_area(page).get_by_text("5 of 9 ·")
     expect(third).to_be_in_viewport()
     chart = main_area(page).locator(".js-plotly-plot").first
     expect(headline(page)).to_contain_text("With noise")
@@ -52,7 +52,7 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     expect(headline(page)).to_contain_text("the best attack is right at most")
     expect(headline(page)).to_be_in_viewport()
     expect(fifth).to_be_in_viewport()
-    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 8")
+    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 9")
     assert chart.evaluate("element => element.mine"), "another chart stands there"
     assert chart_data(page)["data"] != before
     assert abs(place["y"] - box(third)["y"] - 1010) <= 1, "the page jumped"

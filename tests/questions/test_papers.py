@@ -273,6 +273,19 @@ def test_the_best_threshold_has_the_least_error(family: str) -> None:
     assert more.best <= answer.facts.best, "more noise asks for a smaller C"
 
 
+def test_an_average_that_is_clipped_as_a_whole_needs_2b_times_the_noise() -> None:
+    """By hand: the mean of Weibull norms in one direction, at C = 1, σ = 2, B = 500, d = 400."""
+    texts = {"sigma": "2", "cbatch": "500", "cdim": "400", "cthr": "1"}
+    after, each = (asked(CLIPPING, con=con, **texts) for con in ("after", "on"))
+    length = float(np.hypot(*FAMILIES[each.given["family"]].mean))
+    error = math.hypot(max(1.0 - 1.0 / length, 0.0), 2.0 * 2.0 * math.sqrt(400) / length)
+    assert after.facts.average.error == pytest.approx(error, rel=1e-12)
+    assert after.facts.average.farther == 1000.0
+    assert after.facts.average.each_least == pytest.approx(each.facts.least, rel=0.05)
+    assert after.facts.least > 0.99 > each.facts.least
+    assert "<b>1000</b> times the noise" in CLIPPING.headline(after)
+
+
 # --- Bayesian DP: what no sample has shown, and several at once -------------------------------------------------------
 
 

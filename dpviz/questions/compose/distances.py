@@ -6,12 +6,17 @@ import pandas as pd
 from dpviz.accounting.bayesian.consequences import bayesian_group, bayesian_percentile
 from dpviz.charts import HistogramPlot, Mark, look
 from dpviz.fields import numbers
-from dpviz.questions import Answer, Block, Note
+from dpviz.questions import Answer, Block, Note, Onward
 from dpviz.questions.compose.distribution import LawCost
 from dpviz.questions.compose.facts import ComposeFacts
 from dpviz.questions.compose.later import gaussian_of
 from dpviz.questions.compose.options import BayesianOptions
 from dpviz.questions.compose.sample import Promise
+
+# Where the same promise is seen for one release, person by person (Triastcyn & Faltings 2020, §4.4.1).
+TOWN = Onward(
+    "By percentile of the people: the town", "attack", {"aview": "residents", "anoise": "gaussian", "target": "2"}
+)
 
 
 def warned(answer: Answer[ComposeFacts]) -> list[Block]:
@@ -24,7 +29,7 @@ def distances(answer: Answer[ComposeFacts]) -> list[Block]:
     """All of it."""
     f = answer.facts
     if f.law is not None:
-        return [of_distribution(f.law, gaussian_of(f).noise_multiplier)]
+        return [of_distribution(f.law, gaussian_of(f).noise_multiplier), TOWN]
     if f.bayesian is None:
         return [Note("Bayesian DP is switched off or has no gradients: there are no distances to show.")]
     return of_sample(f.options, f.bayesian)
@@ -50,7 +55,7 @@ def of_sample(options: BayesianOptions, promise: Promise) -> list[Block]:
         blocks.append(Note(text, "caution"))
     if promise.dominated is None:
         blocks.append(histogram(options, promise))
-    return [*blocks, claims(promise.last, options.delta_mu)]
+    return [*blocks, claims(promise.last, options.delta_mu), TOWN]
 
 
 def histogram(options: BayesianOptions, promise: Promise) -> HistogramPlot:

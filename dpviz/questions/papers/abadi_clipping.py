@@ -40,6 +40,21 @@ class ClippedMean:
 
 
 @dataclass(frozen=True)
+class ClippedAverage:
+    """What clipping the average as a whole does.
+
+    Attributes:
+        farther: how many times as far one example moves the average as where each is clipped.
+        error: at C, ÷ length of the mean gradient.
+        each_least: the least error where each example is clipped.
+    """
+
+    farther: float
+    error: float
+    each_least: float
+
+
+@dataclass(frozen=True)
 class ClippingFacts:
     """What clipping does, or what it would cost to do without.
 
@@ -47,6 +62,7 @@ class ClippingFacts:
         threshold: C.
         mean: what C does; None without clipping.
         best, least: the C with the least error on the chart, and this error; NaN without clipping.
+    average: what clipping the average would cost, where that is asked; None elsewhere.
         largest: without clipping, medians of the largest of a thousand, a million and a billion norms.
     """
 
@@ -54,6 +70,7 @@ class ClippingFacts:
     mean: ClippedMean | None = None
     best: float = math.nan
     least: float = math.nan
+    average: ClippedAverage | None = None
     largest: tuple[float, ...] = ()
 
 
@@ -70,6 +87,8 @@ def clipping(
     norms = FAMILIES[family]
     if clipped == "off":
         return unclipped(norms, threshold)
+    if clipped == "after":
+        return clipped_average(norms, threshold, noise_multiplier, batch, coordinates)
     x = np.unique(np.r_[np.geomspace(min(0.01, threshold), max(100.0, threshold), 241), threshold])
     length = float(np.hypot(*norms.mean))
     bias = np.hypot(*(norms.mean - norms.clipped(x)).T) / length
@@ -100,6 +119,34 @@ def clipping(
     return Answer(plot, ClippingFacts(threshold, effect, float(x[best]), float(error[best])))
 
 
+def clipped_average(
+    norms: NormFamily, threshold: float, noise_multiplier: float, batch: int, coordinates: int
+) -> Answer[ClippingFacts]:
+    """Error against C where the average is clipped as a whole, beside that where each example is.
+
+    One example can turn an average of length C around, which moves it by 2C; clipped alone, it moves it by C/B. The
+    noise is σ times that, for the same ε.
+    """
+    x = np.unique(np.r_[np.geomspace(1e-5, max(100.0, threshold), 321), threshold])
+    length = float(np.hypot(*norms.mean))
+    noise = noise_multiplier * math.sqrt(coordinates) * x / length
+    error = np.hypot(np.maximum(1.0 - x / length, 0.0), 2.0 * noise)
+    each = np.hypot(np.hypot(*(norms.mean - norms.clipped(x)).T) / length, noise / batch)
+    at, best = int(np.flatnonzero(x == threshold)[0]), int(error.argmin())
+    plot = LinePlot(
+        Axis("threshold C", log=True, hover="C = %{x:,.4~r}"),
+        Axis("error ÷ length of the mean gradient", name="relative error", log=True, shown=(1e-3, 1e5)),
+        (
+            Line("average", "average clipped", x, error, look.SOLID, color=look.ORANGE),
+            Line("both", "each example clipped", x, each, look.SOLID, color=look.GREEN),
+        ),
+        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False),),
+        end_values=False,
+    )
+    average = ClippedAverage(2.0 * batch, float(error[at]), float(each.min()))
+    return Answer(plot, ClippingFacts(threshold, None, float(x[best]), float(error[best]), average))
+
+
 def unclipped(norms: NormFamily, threshold: float) -> Answer[ClippingFacts]:
     """The largest norm against the number of examples: it has no end."""
     x = np.geomspace(1.0, 1e12, 121)
@@ -119,6 +166,12 @@ def layout(get: Reader) -> Layout:
 
 
 def headline(f: ClippingFacts) -> str:
+    if f.average is not None:
+        return (
+            "If the average is clipped instead of each example, one example moves it by 2C instead of C/B: the same ε "
+            f"needs <b>{numbers.steps(f.average.farther)}</b> times the noise, and the least error is "
+            f"<b>{numbers.percent(f.least)}</b> instead of <b>{numbers.percent(f.average.each_least)}</b>."
+        )
     if f.mean is None:
         return (
             "Without clipping, one example can change the sum by any amount: there is <b>no finite sensitivity</b>, so "
@@ -135,6 +188,12 @@ def headline(f: ClippingFacts) -> str:
 
 
 def metrics(f: ClippingFacts) -> Iterator[Metric]:
+    if f.average is not None:
+        yield Metric("Noise, times as much", numbers.steps(f.average.farther), "2C ÷ (C/B) = 2B")
+        yield Metric("Error at this C", numbers.percent(f.average.error), "of the mean gradient's length")
+        yield Metric("Least error", numbers.percent(f.least), f"C = {numbers.plain(f.best, digits=2)}")
+        yield Metric("Each example clipped", numbers.percent(f.average.each_least), "least error")
+        return
     if f.mean is None:
         yield Metric("Sensitivity", "none", "no largest norm")
         for count, norm in zip(("1 000", "1 million", "1 billion"), f.largest, strict=True):
@@ -148,6 +207,12 @@ def metrics(f: ClippingFacts) -> Iterator[Metric]:
 
 
 def notes(f: ClippingFacts) -> Iterator[Note]:
+    if f.average is not None:
+        yield Note(
+            "An error of 100 % is that of an answer without any data: with so much noise the best C is close to 0. "
+            "Clipping each example before averaging is what Algorithm 1 of DP-SGD does."
+        )
+        return
     if f.mean is None:
         yield Note(
             "The sensitivity is the maximum over all gradients that an example could have, not over those that were "
