@@ -185,16 +185,22 @@ def numerically(f: ComparedFacts) -> str:
 
 
 def metrics_against_epsilon(f: ComparedFacts) -> Iterator[Metric]:
-    """The largest first step size by each theorem, with both noises."""
+    """The largest first step size by each theorem, with both noises; the chosen one and the accountant's come first."""
     chain = f.chain
-    for theorem, size in f.sizes.items():
-        yield of_theorem(chain, theorem, size, with_other_noise(chain, size))
+    chosen, *others = sorted(f.sizes, key=lambda theorem: theorem != chain.theorem)
+
+    def tile(theorem: str) -> Metric:
+        size = f.sizes[theorem]
+        return of_theorem(chain, theorem, size, with_other_noise(chain, size))
+
+    yield tile(chosen)
     value = "none found" if f.numerical is not None else "…"
     note = ""
     if f.numerical is not None and f.numerical.at_target > 0:
         size = f.numerical_size(chain)
         value, note = f"η₁ ≤ {numbers.at_least(size)}", with_other_noise(chain, size)
     yield Metric("PLD accountant", value, note)
+    yield from map(tile, others)
 
 
 def of_theorem(chain: SamplerPlan, theorem: str, size: float, note: str) -> Metric:
