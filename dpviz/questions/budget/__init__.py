@@ -1,5 +1,6 @@
 """The Budget page: stopping at any time, spending by hand, adaptive policies, recorded runs, and individual budgets."""
 
+from dpviz.questions.budget.chosen_stop import CHOSEN_STOP
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND
@@ -7,4 +8,4 @@ from dpviz.questions.budget.stop import STOP
 from dpviz.questions.budget.trained import TRAINED
 from dpviz.questions.page import page
 
-BUDGET = page("budget", STOP, SPEND, POLICY, TRAINED, INDIVIDUAL)
+BUDGET = page("budget", STOP, CHOSEN_STOP, SPEND, POLICY, TRAINED, INDIVIDUAL)
