@@ -41,6 +41,11 @@ class ChosenStopFacts:
         """The true δ ÷ the claimed one."""
         return self.true_delta / self.delta
 
+    @property
+    def true_text(self) -> str:
+        """The true δ, rounded up."""
+        return numbers.delta(self.true_delta)
+
 
 def chosen(
     *,
@@ -83,13 +88,13 @@ def headline(f: ChosenStopFacts) -> str:
         return f"If all <b>{f.steps}</b> steps are taken whatever they show, the planned ε holds at its δ = {claimed}."
     return (
         f"If results decide when you stop, from step <b>{f.begin}</b> of <b>{f.steps}</b> on, and you state the ε "
-        f"planned for that step, its δ is not {claimed} but <b>{numbers.up(f.true_delta)}</b>, "
+        f"planned for that step, its δ is not {claimed} but <b>{f.true_text}</b>, "
         f"<b>{numbers.up(f.times)} times</b> as much."
     )
 
 
 def metrics(f: ChosenStopFacts) -> Iterator[Metric]:
-    yield Metric("True δ", numbers.up(f.true_delta), f"{numbers.up(f.times)} times the claimed one")
+    yield Metric("True δ", f.true_text, f"{numbers.up(f.times)} times the claimed one")
     yield Metric("Whole plan's ε instead", f"ε ≤ {numbers.up(f.last)}", "holds at δ wherever you stop, as a filter's")
     yield Metric("Odometer instead", f"ε ≤ {numbers.up(f.odometer)}", "after all steps; less if you stop early")
     yield Metric("Read off the plan", f"{numbers.up(f.first)} to {numbers.up(f.last)}", "at the first and last stop")
