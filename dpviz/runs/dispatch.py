@@ -121,6 +121,7 @@ class Dispatcher:
         self._waiting = WaitingEvents()
         self._far = 0.0  # when files of other machines are looked at next
         self._passed_on: dict[str, tuple[str, int]] = {}
+        self._last_asked = ("", 0, "")
         self._missed: dict[str, str] = {}  # workers that were not there at the last look, by run
         self._sent: dict[str, Any] = {}  # futures of this app, which say what went wrong
         self._warm = False
@@ -148,11 +149,19 @@ class Dispatcher:
         if damage := self._waiting.damage_of(record.id):
             return damage
         if record.attempt and record.state != "queued":
-            if (cluster := worker_of(self._store, record.id)["cluster"]) != self.connection.address:
+            if (cluster := self._cluster_of(record)) != self.connection.address:
                 return _elsewhere(cluster) if cluster else ""
             if record.state != "restarted":
                 return ""
         return self._waits(key_of(record.id))
+
+    def _cluster_of(self, record: RunRecord) -> str:
+        """Where its latest attempt runs, which is read once for all who look."""
+        run, attempt, cluster = self._last_asked
+        if (run, attempt) != (record.id, record.attempt):
+            cluster = str(worker_of(self._store, record.id)["cluster"])
+            self._last_asked = record.id, record.attempt, cluster
+        return cluster
 
     def waits_to_measure(self, measurement: Measurement) -> str:
         """What a measurement waits for, in words; "" if it waits for nothing, or is only about to begin."""

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from dpviz.runs.exchange.disputes import Dispute, of_event
 from dpviz.runs.kept import whole
 from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, IMPORTED_KIND, RunRecord
-from dpviz.runs.store.store import Store
+from dpviz.runs.store.store import StateNow, Store
 from dpviz.training.covered import NOT_COVERED, covered, covered_part, titled
 
 # Runs whose digests are kept in memory at once, a megabyte each: what twenty sessions watch costs what one does.
@@ -142,7 +142,7 @@ class _Reader:
         self._shown: tuple[RunView, float] | None = None  # and when it was read
 
     def look(self, max_age: float) -> RunView:
-        now = _seen_at_once(self._store.run(self._run))
+        now = self._store.state_now(self._run)
         if (view := self._recent(now, max_age)) is not None:
             return view
         # Another state shows at once, so it is waited for.
@@ -157,9 +157,9 @@ class _Reader:
         finally:
             self._reading.release()
 
-    def _recent(self, now: tuple[Hashable, ...], max_age: float = math.inf) -> RunView | None:
+    def _recent(self, now: StateNow, max_age: float = math.inf) -> RunView | None:
         """What is shown, if it has this state and is no older."""
-        if self._shown is None or _seen_at_once(self._shown[0].record) != now:
+        if self._shown is None or StateNow.of(self._shown[0].record) != now:
             return None
         return self._shown[0] if time.monotonic() - self._shown[1] <= max_age else None
 
@@ -180,10 +180,6 @@ class _Reader:
         if attempt not in digests:
             digests[attempt] = self._store.digest(self._run, attempt)
         return digests[attempt]
-
-
-def _seen_at_once(record: RunRecord) -> tuple[Hashable, ...]:
-    return record.attempt, record.state, record.desired, record.reason
 
 
 class Live:

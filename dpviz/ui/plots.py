@@ -9,7 +9,7 @@ from dpviz.charts.browser.pack import Packer
 from dpviz.charts.look import export_config
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined
-from dpviz.questions.frames import Render
+from dpviz.questions.frames import Render, as_json
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shared import IMAGE
@@ -23,11 +23,21 @@ _chart = component("chart")
 
 
 class Drawing(NamedTuple):
-    """A chart with the sentence that stands for it to those who do not see it, and notes of its own."""
+    """A chart with the sentence that stands for it to those who do not see it, and notes of its own.
+
+    `packed`: its figure as `packed` makes it, where many see the same one.
+    """
 
     figure: Mapping[str, Any]
     alt: str
     notes: Sequence[Note] = ()
+    packed: str = ""
+
+
+def packed(figure: Mapping[str, Any]) -> str:
+    """The figure as a chart in the browser takes it: a text, which Streamlit passes on without a look inside."""
+    packer = Packer()
+    return as_json({"figure": packer.figure(figure), "columns": packer.columns}).decode()
 
 
 def live_plot(
@@ -97,11 +107,9 @@ def plot(
             {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`, and
             "slow_parts", the token under which the browser fetches figure and words with slow parts, "" without any.
     """
-    packer = Packer()
     data: dict[str, Any] = {
         "key": f"{key}.chart",
-        "figure": packer.figure(drawing.figure),
-        "columns": packer.columns,
+        "packed": drawing.packed or packed(drawing.figure),
         "alt": drawing.alt,
         "config": export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE)),
         "frames": tokens or {},

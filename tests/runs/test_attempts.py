@@ -384,6 +384,7 @@ def test_a_run_that_ended_goes_on_when_asked(runs: Runs, engine: Engine, end: st
     assert (record.state, record.attempt, record.desired) == ("queued", 1, "go")
     runs.attempt(run, before=before, killed=10)
     assert runs.store.run(run).state == "restarted"
+    assert view_now(runs.store, run).final == {}
     assert "goes on after step" in runs.store.run(run).reason
     runs.attempt(run, before=before)
     record = runs.store.run(run)

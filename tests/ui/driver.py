@@ -119,7 +119,7 @@ def press(at: AppTest, label: str) -> AppTest:
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """The figures of the page's charts."""
-    return [unpacked(one["figure"], one["columns"]) for one in components(at, "dpviz.chart")]
+    return [unpacked(**json.loads(one["packed"])) for one in components(at, "dpviz.chart")]
 
 
 def components(at: AppTest, name: str) -> list[dict[str, Any]]:

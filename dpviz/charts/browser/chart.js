@@ -4,7 +4,7 @@
 // answers is drawn here, by `Hand` at once where that can be, and by Plotly (`Plotter`) when nothing hurries.
 
 import { axesOf, placed } from "./axes.js";
-import { unpacked } from "./columns.js";
+import { parsed } from "./columns.js";
 import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
@@ -60,8 +60,8 @@ class MountedChart {
     this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
     this.plot.setAttribute("aria-label", data.alt);
     this.frames.offer(data.ask ?? fromServer(data.at), data.frames);
-    const source = JSON.stringify([data.figure, data.columns]);
-    if (source !== this.source) this.whole = unpacked(data.figure, data.columns);
+    const source = data.packed ?? data.figure; // of a server as a text; a page that was handed out has it unpacked
+    if (source !== this.source) this.whole = data.packed ? parsed(data.packed) : data.figure;
     this.source = source;
     this.data = data;
     this.fitIn();

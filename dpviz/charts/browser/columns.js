@@ -30,3 +30,8 @@ export function unpacked(figure, columns) {
   });
   return { data, layout: figure.layout };
 }
+
+export function parsed(text) {
+  const { figure, columns } = JSON.parse(text);
+  return unpacked(figure, columns);
+}

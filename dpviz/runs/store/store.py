@@ -63,6 +63,19 @@ class RunSnapshot(NamedTuple):
     last: int
 
 
+class StateNow(NamedTuple):
+    """What shows at once when it changes: the latest attempt of a run, its state, what is desired of it, and why."""
+
+    attempt: int
+    state: str
+    desired: str
+    reason: str
+
+    @classmethod
+    def of(cls, record: RunRecord) -> StateNow:
+        return cls(record.attempt, record.state, record.desired, record.reason)
+
+
 def open_store(folder: Path | None = None) -> Store:
     """The store in `folder`, in `home()` if None; made if it is not there.
 
@@ -156,6 +169,11 @@ class Store:
         if not records:
             raise KeyError(f"There is no run {run!r} in {self.place}.")
         return records[0]
+
+    def state_now(self, run: str) -> StateNow:
+        """Its state, for who asks often: a row of four values, none of which is JSON."""
+        rows = self.file.fetch("SELECT attempt, state, wish, reason FROM runs WHERE id = ?", run)
+        return StateNow(*rows[0]) if rows else StateNow.of(self.run(run))  # which raises KeyError
 
     def runs(self, *, deleted: bool = False, states: Sequence[State] = (), most: int = -1) -> list[RunRecord]:
         """The newest ones first, at most `most` (−1: all); deleted ones only with `deleted`; all states if none is

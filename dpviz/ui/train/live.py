@@ -32,7 +32,7 @@ from dpviz.training.defaults import units_of
 from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 from dpviz.ui import answers
-from dpviz.ui.plots import Drawing
+from dpviz.ui.plots import Drawing, packed
 from dpviz.ui.runs.charts import draw
 from dpviz.ui.train.look import EMPTY, Look
 from dpviz.ui.train.words import figures, headline, notes, setting_line
@@ -126,7 +126,7 @@ def _made(look: Look, charts: tuple[str, ...], waits: str) -> Screen:
         moving=look.view.steps.get("step", EMPTY).size > 0,
         final=look.record.over and not tight_waiting(look.view),
         headline=headline(look, waits),
-        drawings=tuple(drawings),
+        drawings=tuple(one._replace(packed=packed(one.figure)) for one in drawings),
         strip="" if empty else strip(figures(look)),
         notes=tuple(notes(look)),
         quiet=setting_line(look),

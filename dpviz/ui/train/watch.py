@@ -128,7 +128,8 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
             st.html(f'<div class="dpviz-quiet">{escape(now.quiet)}</div>')
         if _coming(now) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
             await_change(engine, run)
-        bound.worked()
+        if st.session_state.get(WHOLE):  # the settings do not change while the page stays
+            bound.worked()
 
 
 # --- what holds the run -----------------------------------------------------------------------------------------------
