@@ -108,7 +108,9 @@ def told(settings: RunSettings, claim: Claim | None, *, ended: bool = True) -> l
     return [json.loads(row.text) for row in sender.rows]
 
 
-def test_its_claims_are_what_holds_now(before: Store, opens: Opens) -> None:
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_its_claims_are_what_holds_now(before: Store, opens: Opens, spoilt: bool) -> None:
+    """Also of those that are read out of a file in which another run is damaged."""
     adaptive, seeded = PLAN.with_(policy="adaptive_noise", secure_noise=True), PLAN.with_(secure_noise=False)
     claim = planned_claim(PLAN.with_(secure_noise=True), N)
     stories = {
@@ -119,8 +121,15 @@ def test_its_claims_are_what_holds_now(before: Store, opens: Opens) -> None:
     for name, story in stories.items():
         run = started(before, name, story[0]["settings"])
         before.record([replace(batch(run, *story, execution=name))])
-    store = opens(as_format(before, 3))
-    runs = {record.name: record for record in store.runs()}
+    other = started(before, "other")
+    before.record([batch(other, *steps(9), {"kind": "done", "step": 9}, execution="other")])
+    path = as_format(before, 3)
+    if spoilt:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("DELETE FROM events WHERE run = ? AND seq = 4", (other,))
+    store = opens(path)
+    assert (store.run(other).state, bool(store.notice)) == (("lost" if spoilt else "done"), True)
+    runs = {record.name: record for record in store.runs() if record.id != other}
     unbounded = claims.claim_of_record(runs["no budget"], store)
     assert unbounded.covers == "any_end"
     assert unbounded.epsilon == odometer_reading(((SampledGaussian(2.0, 0.1), 9),), PLAN.delta)

@@ -11,11 +11,13 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from dpviz.runs.cluster import local
 from dpviz.runs.processes import Process, this_process
+from dpviz.runs.reconcile import reconcile
 from dpviz.runs.store.copies import KEPT, backup_of
 from dpviz.runs.store.file import Damaged
 from dpviz.runs.store.lock import alone
@@ -23,7 +25,7 @@ from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
 from dpviz.runs.store.spool import Spool
 from dpviz.runs.store.store import Store
-from tests.runs.conftest import Opens, at_once, batch, new, started, steps, until
+from tests.runs.conftest import OWNER, Opens, at_once, batch, new, started, steps, until
 
 RUNS, EVENTS = 6, 60
 LONG = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
@@ -214,6 +216,75 @@ def test_what_sqlite_does_not_see(path: Path, made: Made, change: str, opens: Op
     assert "is not as it was written" in store.notice or "user-defined function" in store.notice
     assert is_true(store, made) == RUNS - 1
     assert RUN not in {record.id for record in store.runs() if record.state == "done"}
+    usable(store)
+
+
+def test_a_run_with_a_row_that_no_store_takes_is_lost_as_a_whole(path: Path, made: Made, opens: Opens) -> None:
+    """Where the byte that says a value's type is overwritten, none may be there: its run's other rows go too."""
+
+    def schema(old: str, new: str) -> None:
+        change = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = 'attempts'"
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute(change, (old, new))
+
+    declared = "started REAL NOT NULL"
+    schema(declared, "started REAL")
+    changed_by("UPDATE attempts SET started = NULL WHERE run = ?", RUN)(path)
+    schema("started REAL", declared)
+    store = opens(path)
+    assert "NULL value in attempts.started" in store.notice
+    assert is_true(store, made) == RUNS - 1
+    usable(store)
+
+
+def test_a_program_s_run_goes_on_while_another_one_is_spoilt(path: Path, made: Made, opens: Opens) -> None:
+    """Its program is known after the rescue, too: nobody takes it for ended."""
+    store = opens(path)
+    store.heartbeat(OWNER, this_process())
+    run = started(store, "goes on")
+    store.record([batch(run, *steps(9))])
+    store.close()
+    changed_by("UPDATE runs SET steps = 59 WHERE id = ?", RUN)(path)
+    store = opens(path)
+    assert RUN in store.notice
+    assert reconcile(store) == []
+    store.record([batch(run, *steps(3, 10), first=9)])
+    assert (store.run(run).state, store.run(run).steps) == ("running", 12)
+    assert len(store.events(run)) == 12
+
+
+class Killed(BaseException):
+    """The process ends at once."""
+
+
+def test_a_process_that_is_killed_while_it_sets_a_file_aside_loses_nothing(
+    path: Path, made: Made, opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file stays in its place until the new one takes it."""
+    changed_by("UPDATE runs SET steps = 59 WHERE id = ?", RUN)(path)
+    replace = Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if Path(target) == path:
+            raise Killed
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(Killed):
+            Store(path)
+    assert is_true(opens(path), made) == RUNS - 1
+
+
+def test_a_file_is_set_aside_where_no_file_has_two_names(
+    path: Path, made: Made, opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed_by("UPDATE runs SET steps = 59 WHERE id = ?", RUN)(path)
+    monkeypatch.setattr("os.link", Mock(side_effect=PermissionError("a file system without links")))
+    store = opens(path)
+    assert is_true(store, made) == RUNS - 1
+    assert len(aside(path)) == 1
     usable(store)
 
 
