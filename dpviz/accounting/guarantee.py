@@ -9,7 +9,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import best_accuracy
@@ -18,10 +18,9 @@ from dpviz.accounting.card import Card
 from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import FALLBACK, tight_epsilon_of_events
 from dpviz.accounting.pld.grid import beyond_grids
-from dpviz.accounting.tuning import Search, tuned_epsilon
+from dpviz.accounting.tuning import Law, Search, tuned_epsilon
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 
-Law = Literal["geometric", "negative_binomial", "poisson"]
 PROFILE = tuple(10.0 ** (-quarter / 4) for quarter in range(8, 41))  # δ of the points of a profile, beside its own
 # As accounted → as run, what shows no more (`mechanisms.shuffled`).
 COVERED = {"partition": ("cyclic", "secret", "shuffled")}

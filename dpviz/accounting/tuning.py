@@ -1,14 +1,14 @@
-"""ε of hyperparameter tuning: the best of K runs, each with fresh noise on the same data, K itself being random.
+"""ε of hyperparameter tuning: the best of K runs, each with fresh noise on the same data, K random or fixed.
 
     >>> from dpviz.mechanisms import SampledGaussian
     >>> step = SampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60_000)
     >>> f"{tuned_epsilon(mechanism=step, steps=3510, delta=1e-5, runs=40, method='renyi'):.3f}"
     '3.131'
 
-Only the best run is released, and the settings of each run are drawn from a law that was fixed without the data
-(Papernot, Steinke 2022). A number of runs that is fixed, or that somebody decides during the search, is not covered: K
-must be secret and drawn in advance. Every run costs the same ε, that of `mechanism` and `steps`; where settings differ,
-give the most expensive.
+If K is secret and drawn in advance, only the best run is released, and the settings of each run are drawn from a law
+that was fixed without the data (Papernot, Steinke 2022). If K is fixed in advance, the costs of all K runs add up: then
+all of them may be released, and the best follows from them. A number that somebody decides during the search is not
+covered. Every run costs the same ε, that of `mechanism` and `steps`; where settings differ, give the most expensive.
 
 The score that picks the best is computed from what the run itself releases, or from public data. A score that reads the
 private data, accuracy on a private validation set for example, is a release too: make it part of each run and count it
@@ -31,7 +31,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Mechanism
 
-LAWS = ("geometric", "negative_binomial", "poisson")
+LAWS = ("geometric", "negative_binomial", "poisson", "fixed")
 # The condition on the score, wherever the number is shown.
 SCORE = (
     "The score that picks the best run comes from what each run releases, or from public data. A score that reads the "
@@ -40,11 +40,14 @@ SCORE = (
 METHODS = (Tight.name, Renyi.name)
 
 
+Law = Literal["geometric", "negative_binomial", "poisson", "fixed"]
+
+
 class Search(TypedDict, total=False):
     """How often a run is repeated, and by which bounds: see `tuned_epsilon`."""
 
     runs: float
-    law: Literal["geometric", "negative_binomial", "poisson"]
+    law: Law
     shape: float
     method: Literal["tight", "renyi"]
 
@@ -67,15 +70,16 @@ def tuned_epsilon(
 ) -> float:
     """ε at δ of the best of K runs; an upper bound, on conditions.
 
-    K and the settings of the runs are drawn in advance, without the data, and K is kept secret. The score that picks
-    the best comes from what each run releases, or from public data; a private score must be counted in the run's step.
+    K and the settings of the runs are drawn in advance, without the data, and K is kept secret, unless it is fixed. The
+    score that picks the best comes from what each run releases, or from public data; a private score must be counted in
+    the run's step.
 
     Args:
         steps: T of each run, whole, ≥ 0.
         delta: δ in (0, 1), of the whole search.
         runs: E[K] ≥ 1. At 1 nothing is tuned, unless by the Poisson law: ε is that of one run.
-        law: of K, "geometric" or "negative_binomial" (1, 2, …), or "poisson" (0, 1, …; without a run nothing is
-            released).
+        law: of K, "geometric" or "negative_binomial" (1, 2, …), "poisson" (0, 1, …; without a run nothing is
+            released), or "fixed": K = runs, whole; ε is that of K times as many steps.
         shape: η of the negative binomial law, −0.5 to 100; at 1 it is the geometric one. The smaller it is, the less
             a search costs, and the further K spreads.
         method: "tight", the least of all bounds, or "renyi", those of Rényi divergences alone.
@@ -94,11 +98,14 @@ def tuned_epsilon(
     eta = 1.0 if law == "geometric" else shape
     if not -0.5 <= eta <= 100.0:
         raise ValueError(f"Expected shape={eta:.12g} in [-0.5, 100], η of the negative binomial law.")
+    if law == "fixed":
+        _validate.whole(1, runs=runs)
     usable = _usable(mechanism, law, method)
     if count == 0 or not mechanism.releases:
         return 0.0
-    if mean == 1.0 and law != "poisson":
-        return min(float(each.epsilon_of(mechanism, steps=count, delta=target).epsilon) for each in usable)
+    if law == "fixed" or (mean == 1.0 and law != "poisson"):
+        repeated = count * int(mean) if law == "fixed" else count
+        return min(float(each.epsilon_of(mechanism, steps=repeated, delta=target).epsilon) for each in usable)
     whole_curve = Tight() in usable
     odds = log_odds_of_mean(eta, mean) if law != "poisson" else math.nan
     bounds = [_of_profile(mechanism, count, target, mean, eta, odds)] if whole_curve and law != "poisson" else []

@@ -14,6 +14,7 @@ from dpviz.accounting import tuning
 from dpviz.accounting.tuning import LAWS
 from dpviz.fields import number
 from dpviz.mechanisms import Laplace, PersonRows, RandomAllocation, SampledGaussian
+from tests.accounting.references import library_epsilon
 
 STEP = SampledGaussian(1.1, 256 / 60_000)
 RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
@@ -35,6 +36,16 @@ RUN: dict[str, Any] = {"mechanism": STEP, "steps": 3510, "delta": 1e-5}
 )
 def test_reference_numbers(law: Any, runs: float, method: Any, epsilon: float) -> None:
     assert dpviz.tuned_epsilon(**RUN, law=law, runs=runs, method=method) == pytest.approx(epsilon, abs=1.5e-3)
+
+
+@pytest.mark.parametrize("method", ["tight", "renyi"])
+def test_a_fixed_number_of_runs_costs_what_all_of_them_cost(method: Any) -> None:
+    """As the library dp-accounting composes 40 · 3510 steps; and a part of a run is none."""
+    found = dpviz.tuned_epsilon(**RUN, law="fixed", runs=40, method=method)
+    all_of_them = library_epsilon((1.1, 256 / 60_000, 40 * 3510, 1e-5), 1e-3, above=True, dots=True)
+    assert 0.99 * all_of_them < found < (1.01 if method == "tight" else 1.1) * all_of_them
+    with pytest.raises(ValueError, match=r"runs=1\.5.*whole"):
+        dpviz.tuned_epsilon(**RUN, law="fixed", runs=1.5, method=method)
 
 
 @pytest.mark.parametrize("mean", [1.5, 5.0, 40.0])
@@ -81,6 +92,8 @@ def best_of(mass: Array, score: Array, law: str, runs: float) -> Array:
     below = np.concatenate([[0.0], np.minimum(np.cumsum(mass[order]), 1.0)])
     if law == "poisson":
         generating = np.exp(runs * (below - 1.0))
+    elif law == "fixed":
+        generating = below**runs
     else:  # the negative binomial law with η, and γ by bisection
         eta = 1.0 if law == "geometric" else 0.5
         gamma = brentq(lambda g: eta * (1 - g) / (g * (1 - g**eta)) - runs, 1e-6, 1 - 1e-6)
@@ -99,7 +112,7 @@ def test_the_bound_is_never_below_the_truth(sigma: float, rate: float, law: Any)
     member = (1 - rate) * without + rate * np.diff(ndtr((z - 1.0) / sigma))
     middle = (z[1:] + z[:-1]) / 2
     closest = math.inf
-    for runs in (1.5, 5.0, 40.0):
+    for runs in (2.0 if law == "fixed" else 1.5, 5.0, 40.0):
         for delta in (1e-2, 1e-5):
             step = {"noise_multiplier": sigma, "sample_rate": rate, "steps": 1, "delta": delta}
             bounds = [dpviz.tuned_epsilon(**step, runs=runs, law=law, method=m) for m in ("tight", "renyi")]
@@ -134,7 +147,8 @@ def test_more_runs_cost_more_and_one_costs_nothing() -> None:
     assert dpviz.epsilon("tight", **RUN) < 0.99 * one < dpviz.tuned_epsilon(**RUN, runs=1.01, law="poisson")
     laws: list[Any] = [*LAWS]
     for law in laws:
-        several = [dpviz.tuned_epsilon(**RUN, runs=runs, law=law) for runs in (1.01, 2, 4, 16, 64, 256)]
+        few = 1 if law == "fixed" else 1.01
+        several = [dpviz.tuned_epsilon(**RUN, runs=runs, law=law) for runs in (few, 2, 4, 16, 64, 256)]
         assert several == sorted(several)
         assert several[0] >= dpviz.epsilon("tight", **RUN)
         longer = dpviz.tuned_epsilon(**RUN | {"steps": 5000}, runs=4, law=law)
@@ -161,7 +175,7 @@ def test_other_mechanisms() -> None:
     ("change", "words"),
     [
         ({"runs": 0.5}, "runs=0.5 >= 1"),
-        ({"law": "uniform"}, "law='uniform' to be one of geometric, negative_binomial, poisson"),
+        ({"law": "uniform"}, "law='uniform' to be one of geometric, negative_binomial, poisson, fixed"),
         ({"law": "negative_binomial", "shape": -1.0}, "shape=-1 in"),
         ({"method": "moments"}, "method='moments' to be one of tight, renyi"),
         ({"sample_rate": 0.1}, "Leave it out"),

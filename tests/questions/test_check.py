@@ -329,3 +329,52 @@ def test_the_card_of_a_claim_bounds_only_what_is_described(
     assert made.replies["adjacency"].answer == adjacency
     assert {made.replies[name].answer for name in ("sampler", "clipping", "tuning", "noise")} == {UNKNOWN}
     assert made.markdown() in {block.source for block in CHECK.more["Use it"](answer)}  # type: ignore[union-attr]
+
+
+# --- the best of several runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", ["poisson", "shuffled"])
+def test_a_fixed_number_of_runs_costs_at_most_what_all_cost_and_at_least_what_one_costs(sampler: str) -> None:
+    one, best = (asked_whole(CHECK, ksampler=sampler, tried=runs, trylaw="fixed").facts for runs in ("1", "40"))
+    ((step, count),) = one.described.above
+    all_of_them = float(np.asarray(tight_epsilon_of_events([(step, 40 * count)], 1e-5).upper))
+    assert best.low == one.low
+    assert one.high < best.high <= all_of_them
+    assert one.renyi < best.renyi
+
+
+@pytest.mark.parametrize("law", ["geometric", "negative_binomial", "poisson"])
+def test_a_random_number_of_runs_costs_what_the_library_says(law: Any) -> None:
+    one, best = (asked_whole(CHECK, tried=runs, trylaw=law).facts for runs in ("1", "2"))
+    plan: dict[str, Any] = {"noise_multiplier": 1.1, "sample_rate": 256 / 60_000, "steps": 14_063, "delta": 1e-5}
+    assert best.high == dpviz.tuned_epsilon(**plan, runs=2, law=law)
+    assert best.renyi == dpviz.tuned_epsilon(**plan, runs=2, law=law, method="renyi")
+    if law == "poisson":  # without a run, with a chance of e^-2, nothing is shown
+        assert best.low == pytest.approx(one.low, rel=0.05)
+        assert best.low < one.low
+    else:
+        assert best.low == one.low
+
+
+def test_a_claim_for_one_run_is_not_consistent_with_the_best_of_40() -> None:
+    assert verdict(asked_whole(CHECK, kclaim="3")) == "consistent"
+    best = asked_whole(CHECK, kclaim="3", tried="40")
+    assert verdict(best) == "between"
+    assert "all of them cost" in str({row[0]: row[2] for row in CHECK.below(best)[0].rows}["Runs tried"])  # type: ignore[union-attr]
+    assert card(best.facts).replies["tuning"].answer == "yes"
+    assert "40, fixed in advance" in card(best.facts).replies["tuning"].why
+
+
+def test_counted_steps_have_no_random_number_of_runs() -> None:
+    with pytest.raises(ValueError, match="choose a fixed number"):
+        asked(CHECK, kcounted="1.1x0.01x100~1.3x0.01x100", tried="4", trylaw="geometric")
+
+
+@pytest.mark.parametrize("name", ["n_trials", "num_trials", "best_of", "runs_tried"])
+def test_a_text_says_how_many_runs_there_were(name: str) -> None:
+    given = filled(f"noise_multiplier = 1.1\n{name} = 40").texts()
+    assert (given["tried"], given["trylaw"]) == ("40", "fixed")
+    assert filled("noise_multiplier = 1.1").texts()["tried"] == "1", "those of an earlier text do not stay"
+    assert filled("noise_multiplier = 1.1").texts({"tried"}).get("tried") is None, "what a person entered does"
+    assert "tried" in filled(f"noise_multiplier = 1.1\n{name} = 40\n{name} = 20").unsettled

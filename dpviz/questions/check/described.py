@@ -1,9 +1,13 @@
 """Bounds on the ε of a described training, from above and below."""
 
+from __future__ import annotations
+
+import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +16,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
+from dpviz.accounting.tuning import Law, Search
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import kinds
 from dpviz.questions.budget.blocks import Block
@@ -31,12 +36,32 @@ class Described:
             person, and of one row, since a person may have fewer.
         loose: events that show no less than `above`, and have Rényi divergences.
         why: the reason, with its source.
+        runs, law: how many such trainings there are, of which the best is released, and how their number is chosen
+            (`dpviz.tuned_epsilon`). Where it is fixed, the events above are those of all of them.
     """
 
     above: Events
     below: tuple[Events, ...]
     loose: Events
     why: str
+    runs: int = 1
+    law: Law = "fixed"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the number of runs is random."""
+        return self.law != "fixed"
+
+    def best_of(self, runs: int, law: Law) -> Described:
+        """The best of so many."""
+        if runs == 1:
+            return self
+        if law == "fixed":
+            above, loose = (tuple((step, n * runs) for step, n in events) for events in (self.above, self.loose))
+            return dataclasses.replace(self, above=above, loose=loose, runs=runs)
+        if len(self.above) > 1:
+            raise ValueError("Steps of several kinds have no ε for a random number of runs: choose a fixed number.")
+        return dataclasses.replace(self, runs=runs, law=law)
 
 
 def described(
@@ -165,12 +190,29 @@ def protecting(step: Mechanism, rows: int, *, replace: bool) -> Mechanism:
 
 def renyi_above(known: Described, delta: float) -> float:
     """The upper bound on ε by Rényi divergences."""
+    if known.drawn:
+        return _tuned(known, known.loose, delta, "renyi")
     return float(dpviz.accountant(Renyi.name).of_events(known.loose, delta).epsilon)
+
+
+def _tuned(known: Described, events: Events, delta: float, method: Literal["tight", "renyi"]) -> float:
+    """ε of the best of a random number of runs."""
+    ((mechanism, steps),) = events
+    search: Search = {"runs": known.runs, "law": known.law, "method": method}
+    return dpviz.tuned_epsilon(mechanism=mechanism, steps=steps, delta=delta, **search)
 
 
 @remembered
 def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
-    """Between which ε lies: some 10 ms, a second for random allocation, so that nothing quicker stands in for them."""
+    """Between which ε lies: some 10 ms, a second for random allocation, so that nothing quicker stands in for them.
+
+    The best of several runs shows no less than one of them: a score may be the same for all. Without a run, nothing is
+    shown.
+    """
+    if known.drawn:
+        some = -math.expm1(-known.runs) if known.law == "poisson" else 1.0
+        one = ends(dataclasses.replace(known, runs=1, law="fixed"), renyi, min(delta / some, 1.0 - 1e-12))
+        return one[0], min(renyi, _tuned(known, known.above, delta, "tight"))
     low = max(float(np.asarray(tight_epsilon_of_events(events, delta).lower)) for events in known.below)
     exact = all(step.as_gaussian is not None for step, _ in known.above)
     if not exact and min(renyi, max(rough_epsilon(*each, delta) for each in known.above)) > LARGEST:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dpviz.accounting.tuning import Law
 from dpviz.fields import numbers
 from dpviz.questions import Formula
 from dpviz.questions.answer import PENDING, Pending
@@ -63,6 +64,8 @@ class CheckFacts:
     largest_batch: int
     decay: float
     band: int
+    tried: int
+    law: Law
     counted: tuple[Block, ...]
     unsettled: tuple[str, ...]
 

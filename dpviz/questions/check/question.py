@@ -7,12 +7,15 @@ from dpviz import library as dpviz
 from dpviz._version import __version__
 from dpviz.accounting.guarantee import Losses, below_one_over
 from dpviz.accounting.methods import Renyi
+from dpviz.accounting.tuning import Law
 from dpviz.charts import Axis, Dot, DotPlot, look
 from dpviz.fields import AnyField, Number, numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.questions import (
     DELTA,
+    LAW,
     SIZE,
+    TRIED,
     Answer,
     FieldControl,
     Formula,
@@ -30,6 +33,7 @@ from dpviz.questions.check.described import LARGEST, described, ends, renyi_abov
 from dpviz.questions.check.facts import CheckFacts, StepsAndRate
 from dpviz.questions.check.words import WORDS, assumption_table
 from dpviz.questions.guarantee.card import Guarantee, Reply
+from dpviz.questions.guarantee.plan import tuning_words
 from dpviz.questions.guarantee.question import files_of
 from dpviz.questions.guarantee.words import NO, SAMPLERS, UNKNOWN, YES
 from dpviz.questions.layout import Item
@@ -53,6 +57,8 @@ def check(
     parts: Annotated[int, fields.PARTS],
     claimed: Annotated[float, fields.CLAIM],
     sampler: Annotated[str, fields.SAMPLER],
+    tried: Annotated[int, TRIED],
+    law: Annotated[Law, LAW],
     unsettled: Annotated[tuple[str, ...], fields.UNSETTLED],
     counted: Annotated[tuple[Block, ...], fields.COUNTED],
 ) -> Answer[CheckFacts]:
@@ -82,7 +88,7 @@ def check(
         largest_batch=largest_batch,
         decay=decay,
         band=band,
-    )
+    ).best_of(tried, law)
     renyi = renyi_above(training, delta)
     facts = CheckFacts(
         described=training,
@@ -101,6 +107,8 @@ def check(
         largest_batch=largest_batch,
         decay=decay,
         band=band,
+        tried=tried,
+        law=law,
         counted=counted,
         unsettled=unsettled,
     )
@@ -156,7 +164,8 @@ def claim_and_bounds(facts: CheckFacts) -> DotPlot:
 def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is there."""
     facts = answer.facts
-    return (facts.described.above, facts.described.below, facts.delta) if facts.coming else None
+    known = facts.described
+    return (known.above, known.below, known.runs, known.law, facts.delta) if facts.coming else None
 
 
 def tight_ends(answer: Answer[CheckFacts]) -> dict[str, float]:
@@ -178,6 +187,8 @@ def card(facts: CheckFacts) -> Guarantee:
     below = below_one_over(facts.size, facts.delta)
     stated = Reply(NO, "not stated") if facts.adjacency_unsaid else Reply(YES, f"{unit}: {adjacency}")
     replies = {"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {facts.size:,}")}
+    if facts.tried > 1:
+        replies["tuning"] = Reply(YES, tuning_words(facts.tried, facts.law))
     return Guarantee(
         losses=Losses(
             epsilon=facts.high if decided else None,
@@ -223,6 +234,8 @@ FILLED = (
     fields.SAMPLER,
     fields.ADJACENCY,
     fields.ROWS,
+    TRIED,
+    LAW,
     fields.LOADER,
     fields.PARTS,
     fields.COUNTED,
@@ -236,7 +249,7 @@ def layout(get: Reader) -> Layout:
     plan = ("noise_multiplier", *length, SIZE, "batch", units.suggested(SIZE, get))
     rate = shown_or_rare(get, fields.LOADER) if poisson and not counted else ()
     parts = shown_or_rare(get, fields.PARTS) if poisson else ()
-    rows = shown_or_rare(get, fields.ROWS)
+    rows = (*shown_or_rare(get, fields.ROWS), *shown_or_rare(get, TRIED), *experts(LAW) * (get(TRIED) > 1))
     return {
         "Claim": ("claimed", *((FieldControl((fields.COUNTED,), drawn_as="counted"), SIZE) if counted else plan)),
         "Described": ("sampler", *rate, *parts, *further_of(sampler).values(), "adjacency", *rows),

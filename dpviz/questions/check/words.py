@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from dpviz.accounting.tuning import SCORE
 from dpviz.fields import numbers
-from dpviz.questions import LATER, Formula, Metric, Note, Words
+from dpviz.questions import LATER, LAW, Formula, Metric, Note, Words
 from dpviz.questions.answer import PENDING
 from dpviz.questions.check.facts import CheckFacts
 from dpviz.questions.check.fields import ADJACENCY, SAMPLER, UNSETTLED
@@ -109,6 +110,8 @@ def notes(f: CheckFacts) -> Iterator[Note]:
         yield Note(
             "So large an ε guarantees almost nothing: its upper end is that of Rényi divergences, which may be loose."
         )
+    if f.tried > 1:
+        yield Note(SCORE)
     yield Note("This compares a number with a description. It does not check any program.")
 
 
@@ -136,7 +139,10 @@ def assumption_rows(f: CheckFacts) -> Iterator[tuple[str, str, str]]:
         "N is treated as public. Sums are divided by the expected batch size, not by the number drawn.",
     )
     yield "δ", numbers.delta(f.delta), "Fixed in advance, well below 1/N."
-    looks = "Tuning, early stopping, normalisation and pre-training on the same data also cost privacy."
+    runs = f"the best of {numbers.steps(f.tried)}" + ("" if f.law == "fixed" else f" on average, {LAW.options[f.law]}")
+    cost = "A fixed number of runs costs what all of them cost; a random one less. The lower bound is that of one run."
+    yield "Runs tried", runs if f.tried > 1 else "one", cost
+    looks = "Early stopping, normalisation and pre-training on the same data also cost privacy."
     yield "Other looks at the data", unchecked, looks
     protected = "one example" if f.rows == 1 else f"one person, up to {f.rows} rows"
     person = "A person with several rows is protected less: set “Rows of a person k” (expert)."

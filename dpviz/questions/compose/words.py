@@ -38,7 +38,8 @@ def best_of_runs(f: ComposeFacts) -> str:
         cost = "has no bound here"
     elif f.tuned is not None:
         cost = f"costs <b>ε ≤ {numbers.up(f.tuned)}</b>"
-    return f"This holds for one run; the best of {numbers.steps(f.tried)} runs (on average) {cost}."
+    mean = "" if f.runs_law == "fixed" else " (on average)"
+    return f"This holds for one run; the best of {numbers.steps(f.tried)} runs{mean} {cost}."
 
 
 def metrics(f: ComposeFacts) -> Iterator[Metric]:
@@ -93,13 +94,19 @@ def notes(f: ComposeFacts) -> Iterator[Note]:
 def tuning_notes(f: ComposeFacts) -> Iterator[Note]:
     if f.untuned:
         yield Note(f"The best of several runs: {f.untuned}", "caution")
+    elif f.tried > 1 and f.runs_law == "fixed":
+        yield Note(
+            "All curves and figures are those of one run. The ε of the best of several runs adds up what all of them "
+            "cost, at the same δ: their number is fixed in advance, and the best follows from what they release. "
+            f"{SCORE} If results decide during the search how many runs there are, no ε here covers them."
+        )
     elif f.tried > 1:
         yield Note(
             "All curves and figures are those of one run. The ε of the best of several runs holds at the same δ under "
             f"four conditions. The number of runs is drawn at random ({f.runs_words}, mean {numbers.steps(f.tried)}), "
             "in advance and independently of the data, and kept secret. The settings of each run are drawn in the same "
             "way. Only the best run is released (Papernot & Steinke 2022; Koskela, Redberg, Wang 2024). "
-            f"{SCORE} If the number of runs is fixed, or decided during the search, add up their costs."
+            f"{SCORE} If the number of runs is fixed, choose “fixed”: their costs add up."
         )
 
 

@@ -16,13 +16,19 @@ from typing import Required, Unpack
 from dpviz import _validate
 from dpviz._version import __version__
 from dpviz.accounting.claims import rounded_up
-from dpviz.accounting.guarantee import Law, Losses, below_one_over, covers, losses_of, prover
+from dpviz.accounting.guarantee import Losses, below_one_over, covers, losses_of, prover
 from dpviz.accounting.methods import AnyStep, one_mechanism
+from dpviz.accounting.tuning import Law
 from dpviz.mechanisms import Adjacency, Mechanism
 from dpviz.questions.guarantee.card import Guarantee, Reply, Statements
 from dpviz.questions.guarantee.words import BY_AUTHOR, NO, SAMPLERS, UNKNOWN, YES
 
-LAWS = {"geometric": "geometric", "negative_binomial": "negative binomial (η = ½)", "poisson": "Poisson"}
+LAWS: dict[Law, str] = {
+    "geometric": "drawn in advance, geometric with mean {}, and kept secret",
+    "negative_binomial": "drawn in advance, negative binomial (η = ½) with mean {}, and kept secret",
+    "poisson": "drawn in advance, Poisson with mean {}, and kept secret",
+    "fixed": "{}, fixed in advance, and their costs add up",
+}
 
 
 class PlanArguments(AnyStep, total=False):
@@ -59,8 +65,8 @@ def guarantee(
         delta: δ in (0, 1).
         size: N, how many units there are; None where it is not known.
         sampler: how batches are really made, one of SAMPLERS; “not known” is never taken for what is accounted.
-        runs: mean number of runs of which the best is released (`tuned_epsilon`); 1 for no tuning.
-        law: what their number is drawn from, where it is above 1.
+        runs: number of runs of which the best is released, or its mean (`tuned_epsilon`); 1 for no tuning.
+        law: what their number is drawn from, or that it is fixed, where it is above 1.
         answers: pitfall → "yes", "no" or "not known", of those that do not follow from the other arguments.
         statements: further entries of the registry, by group and name.
         losses: its numbers, where `losses_of` gave them before.
@@ -117,9 +123,8 @@ def tuning_words(runs: float, law: Law) -> str:
     if runs <= 1.0:
         return "not counted: ε is that of one run; choosing settings by results on the private data costs more"
     return (
-        f"counted: ε is that of the best of several runs; their number is drawn in advance, {LAWS[law]} with mean "
-        f"{runs:g}, and kept secret; the score that picks the best comes from what each run releases or from public "
-        "data, or is counted in each run"
+        f"counted: ε is that of the best of several runs; their number is {LAWS[law].format(f'{runs:g}')}; the score "
+        "that picks the best comes from what each run releases or from public data, or is counted in each run"
     )
 
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.guarantee import Law, Losses, losses_of, quick_losses
+from dpviz.accounting.guarantee import Losses, losses_of, quick_losses
 from dpviz.accounting.methods import Tight
+from dpviz.accounting.tuning import Law
 from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian

@@ -20,7 +20,8 @@ def headline(f: Needs) -> str:
     answer = best_answer(f)
     if f.ask.tried > 1 and f.tunable and not f.tuned.why:
         runs = numbers.steps(f.ask.tried)
-        answer += f" For the best of {runs} runs on average: <b>{f.symbol} = {f.tuned_text}</b>."
+        mean = "" if f.ask.law == "fixed" else " on average"
+        answer += f" For the best of {runs} runs{mean}: <b>{f.symbol} = {f.tuned_text}</b>."
     return answer
 
 
@@ -107,6 +108,11 @@ def several_runs(f: Needs) -> str:
         return "The best of several runs has no answer here: all numbers are those of one run."
     if f.tuned.why:
         return f"The best of several runs has no answer here: {f.tuned.why}"
+    if f.ask.law == "fixed":
+        return (
+            "The number for the best of several runs adds up what all of them cost: how many there are is fixed in "
+            f"advance. {SCORE} All other numbers are those of one run."
+        )
     law = f"{LAW.options[f.ask.law]}, mean {numbers.steps(f.ask.tried)}"
     return (
         "The number for the best of several runs holds under three conditions. The number of runs is drawn at random "

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from dpviz.fields import AnyField, Number
-from dpviz.questions import DELTA, SIZE
+from dpviz.questions import DELTA, SIZE, TRIED
 from dpviz.questions.check.fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, ROWS, SAMPLER, UNSETTLED
 from dpviz.questions.pasted.bindings import Reading
 from dpviz.questions.pasted.quantities import WORDS
 
 FIELDS: Mapping[str, AnyField] = {
-    one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY, ROWS)
+    one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY, ROWS, TRIED)
 }
 LABELS, ENTER = {**WORDS["names_of"], **WORDS["labels"]}, WORDS["enter"]
 

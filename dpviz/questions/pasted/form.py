@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpviz.mechanisms import FixedSize, SampledGaussian, TruncatedPoisson
-from dpviz.questions import DELTA, SIZE
+from dpviz.questions import DELTA, LAW, SIZE, TRIED
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.check.fields import (
     ADJACENCY,
@@ -72,8 +72,11 @@ class Code:
         for choice in (SAMPLER, ADJACENCY):
             if choice.key not in absent:
                 texts.setdefault(choice.key, "unsaid")
-        if ROWS.key not in entered:  # those of an earlier text do not stay
-            texts.setdefault(ROWS.key, "1")
+        for once in (ROWS, TRIED):
+            if once.key not in entered:  # those of an earlier text do not stay
+                texts.setdefault(once.key, "1")
+        if TRIED.key in texts and LAW.key not in entered:  # a text says how many, not how many on average
+            texts[LAW.key] = LAW.default
         unsettled = UNSETTLED.write(tuple(key for key in self.unsettled if key not in absent))
         return {**texts, **self.further, UNSETTLED.key: unsettled}
 
@@ -154,13 +157,14 @@ def _field_evidence(pasted: Pasted, readings: Mapping[str, list[Reading]], lengt
         yield gathered(key, readings[key])
     yield pasted.sampler
     yield pasted.neighbours
-    yield from _rows(pasted)
+    yield from _multiples(pasted)
 
 
-def _rows(pasted: Pasted) -> Iterable[Evidence]:
-    """The rows of a person, where the text gives them."""
-    if readings := pasted.values(ROWS.key):
-        yield gathered(ROWS.key, readings)
+def _multiples(pasted: Pasted) -> Iterable[Evidence]:
+    """The rows of a person, and the runs of which one is the best, where the text gives them."""
+    for key in (ROWS.key, TRIED.key):
+        if readings := pasted.values(key):
+            yield gathered(key, readings)
 
 
 def _obstacles(pasted: Pasted) -> Iterable[Evidence]:
@@ -228,7 +232,7 @@ def _besides_counted(pasted: Pasted) -> list[Evidence]:
     """What counted steps leave to the rest of a text."""
     size = [gathered(SIZE.key, pasted.values(SIZE.key))] if single(pasted.values(SIZE.key)) else []
     named = [gathered(key, pasted.values(key)) for key in (DELTA.key, CLAIM.key, "clip")]
-    return [*size, *named, pasted.sampler, pasted.neighbours, *_rows(pasted)]
+    return [*size, *named, pasted.sampler, pasted.neighbours, *_multiples(pasted)]
 
 
 def _of_events(pasted: Pasted) -> Code:

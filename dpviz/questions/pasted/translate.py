@@ -16,7 +16,7 @@ from dpviz import library as dpviz
 from dpviz.accounting.methods import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.mechanisms import Event, Mechanism
-from dpviz.questions import DELTA, SIZE
+from dpviz.questions import DELTA, SIZE, TRIED
 from dpviz.questions.check.described import described
 from dpviz.questions.check.fields import BATCH, EPOCHS, NOISE, ROWS
 from dpviz.questions.pasted.evidence import lines_text, single
@@ -270,6 +270,9 @@ class _Settings:
             self._assume("clip")
         if (rows := self._number(ROWS.key)) is not None:
             events = [(_of_person(step, whole(rows)), count) for step, count in events]
+        if (runs := self._number(TRIED.key)) is not None and runs > 1.0:
+            self._assume("tried", count=f"{runs:.12g}")
+            events = [(step, count * whole(runs)) for step, count in events]
         lists = (self._readings, self._assumptions, self._gaps)
         return Translation(() if self._gaps else tuple(events), delta, clip, *(tuple(dict.fromkeys(x)) for x in lists))
 
