@@ -86,8 +86,8 @@ def test_the_answer_for_the_best_of_several_runs_keeps_the_target(key, unknown, 
     mean = "" if law == "fixed" else " on average"
     sentence = f"For the best of 10 runs{mean}: <b>{facts.symbol} = {facts.tuned_text}</b>."
     assert sentence in (ALONG_NOISE if key == "noise" else SOLVE).headline(answer)
-    drawn = "is fixed in advance" if law == "fixed" else f"drawn at random ({LAW.options[law]}, mean 10)"
-    assert drawn in " ".join(texts(answer).split())
+    condition = "is fixed in advance" if law == "fixed" else f"drawn at random ({LAW.options[law]}, mean 10)"
+    assert condition in " ".join(texts(answer).split())
 
 
 def test_a_search_without_a_bound_says_so():

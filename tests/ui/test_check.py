@@ -1,6 +1,6 @@
 """The Check page: a form filled from code, and the guarantee card of the settings at hand."""
 
-from dpviz.questions.check.fields import BATCH, EPOCHS
+from dpviz.questions.check.fields import BATCH, EPOCHS, UNSETTLED
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
 from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
 
@@ -51,3 +51,15 @@ def test_what_is_typed_into_the_card_is_on_it_as_it_stands() -> None:
     card = "\n".join(block.value for block in at.markdown)
     assert "| Who holds the data | The city |" in card
     assert "| Intended use | a\\<script> |" in card
+
+
+def test_only_what_the_code_leaves_open_is_asked_for() -> None:
+    at = open_app("check", "kopen=n.kclaim")
+    open_part(at, "check.group", ["Claim", "Described", "From code"], "From code")
+    (pills,) = [group for group in at.button_group if group.label == UNSETTLED.label]
+    assert len(pills.options) == 2
+    pills.set_value(["n"]).run()
+    assert at.session_state["value.kopen"] == ("n",)
+    (pills,) = [group for group in at.button_group if group.label == UNSETTLED.label]
+    pills.set_value([]).run()
+    assert not [group for group in at.button_group if group.label == UNSETTLED.label]

@@ -48,7 +48,7 @@ class Described:
     law: Law = "fixed"
 
     @property
-    def drawn(self) -> bool:
+    def has_random_runs(self) -> bool:
         """Whether the number of runs is random."""
         return self.law != "fixed"
 
@@ -190,7 +190,7 @@ def protecting(step: Mechanism, rows: int, *, replace: bool) -> Mechanism:
 
 def renyi_above(known: Described, delta: float) -> float:
     """The upper bound on ε by Rényi divergences."""
-    if known.drawn:
+    if known.has_random_runs:
         return _tuned(known, known.loose, delta, "renyi")
     return float(dpviz.accountant(Renyi.name).of_events(known.loose, delta).epsilon)
 
@@ -209,7 +209,7 @@ def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
     The best of several runs shows no less than one of them: a score may be the same for all. Without a run, nothing is
     shown.
     """
-    if known.drawn:
+    if known.has_random_runs:
         some = -math.expm1(-known.runs) if known.law == "poisson" else 1.0
         one = ends(dataclasses.replace(known, runs=1, law="fixed"), renyi, min(delta / some, 1.0 - 1e-12))
         return one[0], min(renyi, _tuned(known, known.above, delta, "tight"))

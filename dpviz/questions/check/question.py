@@ -164,8 +164,9 @@ def claim_and_bounds(facts: CheckFacts) -> DotPlot:
 def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is there."""
     facts = answer.facts
-    known = facts.described
-    return (known.above, known.below, known.runs, known.law, facts.delta) if facts.coming else None
+    training = facts.described
+    key = training.above, training.below, training.runs, training.law, facts.delta
+    return key if facts.coming else None
 
 
 def tight_ends(answer: Answer[CheckFacts]) -> dict[str, float]:
@@ -250,10 +251,12 @@ def layout(get: Reader) -> Layout:
     rate = shown_or_rare(get, fields.LOADER) if poisson and not counted else ()
     parts = shown_or_rare(get, fields.PARTS) if poisson else ()
     rows = (*shown_or_rare(get, fields.ROWS), *shown_or_rare(get, TRIED), *experts(LAW) * (get(TRIED) > 1))
+    unsettled = get(fields.UNSETTLED)
+    still_open = (FieldControl((fields.UNSETTLED,), options=unsettled),) if unsettled else ()
     return {
         "Claim": ("claimed", *((FieldControl((fields.COUNTED,), drawn_as="counted"), SIZE) if counted else plan)),
         "Described": ("sampler", *rate, *parts, *further_of(sampler).values(), "adjacency", *rows),
-        "From code": (FieldControl(FILLED, drawn_as="snippet"), "unsettled"),
+        "From code": (FieldControl(FILLED, drawn_as="snippet"), *still_open),
     }
 
 
