@@ -93,8 +93,8 @@ def _rows(get: Reader) -> Phrase:
 
 
 def _tried(get: Reader) -> Phrase:
-    tried, before = get(TRIED), "best of "
-    return Phrase(f"{before}{numbers.steps(tried)}" if tried > 1 else "", TRIED.key, before, silent="1")
+    tried, before, after = get(TRIED), "best of ", "" if get(LAW) == "fixed" else " on average"
+    return Phrase(f"{before}{numbers.steps(tried)}{after}" if tried > 1 else "", TRIED.key, before, after, "1")
 
 
 def _delta(get: Reader) -> Phrase:

@@ -4,17 +4,20 @@ to the questions that one asks of a run.
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from dpviz.questions import my_run
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.check.carried import carried
+from dpviz.questions.check.question import CHECK
 from dpviz.questions.layout import FieldControl, Reader, SettingsSnapshot
 from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
 from dpviz.ui import controls, history, page, panel, present, state
 from dpviz.ui.browser.routes import component
+from dpviz.ui.registry import FIELDS
 from dpviz.ui.state import Keys
 
 # Its state is {"open": whether its fields are shown}, and the trigger "go" names the question that was asked for.
@@ -59,7 +62,7 @@ def _drawn(shown: Page | None) -> None:
                 if not one.opens or question is None or question.key != one.key
             ],
         }
-        _strip(key=Keys.STRIP, data=data, on_open_change=history.take_entries, on_go_change=_go)
+        _strip(key=Keys.STRIP, data=data, on_open_change=history.take_entries, on_go_change=partial(_go, question))
         if is_open():
             with st.container(key="dpviz-run-fields"):
                 panel.draw_in_strip(fields(now), now)
@@ -86,16 +89,16 @@ def fields(now: SettingsSnapshot) -> Sequence[FieldControl]:
     return my_run.controls(now) if is_open() else []
 
 
-def _go() -> None:
-    """To the page that answers the question that was asked for, with this run."""
+def _go(question: AnyQuestion | None) -> None:
+    """To the page that answers what was asked for, with this run; from a checked claim, with its ε and its batches."""
     history.take_entries()
     try:
         way = my_run.NEXT[st.session_state[Keys.STRIP]["go"]]
     except (KeyError, TypeError):
         return
-    [there] = (one for one in PAGES if one.key == way.page)
-    for field in there.fields:
-        if field.key in way.texts:
-            state.put(field, field.parse(way.texts[field.key]))
+    texts = {**way.texts, **(carried(state.get) if question is CHECK else {})}
+    for field in FIELDS:
+        if field.key in texts:
+            state.put(field, field.parse(texts[field.key]))
     st.session_state[Keys.details(way.page)] = way.opens or None
     st.session_state[Keys.GO] = way.page

@@ -16,12 +16,13 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import MECHANISMS, FixedSize, PersonRows, SampledGaussian
 from dpviz.questions.answer import Answer, whole
+from dpviz.questions.check.carried import carried
 from dpviz.questions.check.described import described, renyi_above
 from dpviz.questions.check.facts import CheckFacts
 from dpviz.questions.check.fields import FURTHER, KINDS, steps_of
 from dpviz.questions.check.question import CHECK, card
 from dpviz.questions.guarantee.words import UNKNOWN
-from dpviz.questions.layout import fields_of
+from dpviz.questions.layout import fields_of, of_texts
 from dpviz.questions.pasted.form import filled
 from dpviz.questions.pasted.texts import LONGEST
 from tests.questions.asking import asked, asked_whole, linked, table
@@ -378,3 +379,9 @@ def test_a_text_says_how_many_runs_there_were(name: str) -> None:
     assert filled("noise_multiplier = 1.1").texts()["tried"] == "1", "those of an earlier text do not stay"
     assert filled("noise_multiplier = 1.1").texts({"tried"}).get("tried") is None, "what a person entered does"
     assert "tried" in filled(f"noise_multiplier = 1.1\n{name} = 40\n{name} = 20").unsettled
+
+
+def test_a_checked_claim_says_its_epsilon_and_its_batches_to_other_questions() -> None:
+    assert carried(of_texts({"kclaim": "3", "ksampler": "shuffled"})) == {"target": "3", "grun": "shuffled"}
+    assert carried(of_texts({"kopen": "kclaim", "ksampler": "unsaid"})) == {"grun": "unknown"}, "nobody claims it"
+    assert carried(of_texts({"kclaim": "1e9"}))["target"] == "1000000", "the largest target"

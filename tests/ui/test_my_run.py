@@ -221,3 +221,8 @@ def test_each_question_about_the_run_is_one_that_a_page_answers_with_it() -> Non
         assert page.question(of_texts(way.texts)).key == way.key
         assert not way.opens or way.opens in QUESTIONS[way.key].more
         assert strip(at)[0] == SHUFFLED
+
+
+@pytest.mark.parametrize(("law", "words"), [("fixed", "best of 40"), ("geometric", "best of 40 on average")])
+def test_a_fixed_number_of_runs_is_told_from_an_average(law: str, words: str) -> None:
+    assert words in [phrase.text for phrase in my_run.phrases(of_texts({"tried": "40", "trylaw": law}))]
