@@ -164,7 +164,7 @@ SHUFFLED = "σ 1.1 · 256 of 60 000 · 60 epochs · shuffled in every epoch · 5
         ("attack", "aview=roc", "not used here: runs tried"),
         ("attack", "aview=success", "not used here: noise, batch, length, sampler, rows, runs tried"),
         ("budget", "bview=stop", "not used here: runs tried"),
-        (THERE.key, FORM, "not used here: runs tried"),
+        (THERE.key, FORM, ""),
         ("papers", "", "not used here"),
         ("runs", "", "not used here"),
         ("train", "", "not used here"),
