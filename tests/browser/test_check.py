@@ -70,7 +70,8 @@ def test_an_engineer_pastes_a_program_once_and_reaches_every_answer_in_few_actio
     onward("Claim", "Guarantee card")
     epsilon = dpviz.tuned_epsilon(mechanism=dpviz.of_person(Shuffled(1.1, 234), 5), **plan)  # type: ignore[arg-type]
     expect(headline(page)).to_contain_text(f"ε ≤ {numbers.up(epsilon)} at δ = 1e-5 for one person", timeout=60_000)
-    onward("Write down", "Guarantee card")
+    main_area(page).get_by_text("Use it", exact=True).click()
+    wait_idle(page)
     expect(
         main_area(page).get_by_text("accounted for: shuffled anew in every epoch; as run: shuffled").first
     ).to_be_visible()
