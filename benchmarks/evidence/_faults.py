@@ -545,6 +545,20 @@ FAULTS = (
         "tests/accounting/test_langevin.py::test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too",
     ),
     Fault(
+        "the largest PLD step size keeps the target by the lower end of the interval",
+        "dpviz/accounting/langevin/numerical_step_size.py",
+        "return float(tight_epsilon_of_events(events, delta).upper)",
+        "return float(tight_epsilon_of_events(events, delta).lower)",
+        "tests/questions/test_langevin.py::test_the_numerical_accountants_step_size_costs_what_is_wanted",
+    ),
+    Fault(
+        "Bayesian DP of another person in each step counts the same person",
+        "dpviz/gradients/law_bound.py",
+        '"another": np.ones(taken.size)',
+        '"another": taken',
+        "tests/gradients/test_law_bound.py::test_another_person_in_each_step_costs_t_times_one_step",
+    ),
+    Fault(
         "a claim is refuted by the upper end of the PLD interval",
         "dpviz/questions/langevin/cost.py",
         "        return float(self.tight.lower[-1])",

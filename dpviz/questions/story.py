@@ -187,8 +187,9 @@ TYPICAL = (
 )
 TOWN = (
     "A town publishes its mean income with noise. The noise must protect the richest, so most residents lose far less "
-    "than the ε of the release: the blue curve, for an attacker who knows all other incomes. **Bayesian DP** promises "
-    "such a smaller ε to all but a share 1 − p of people like these: the further to the right, the more are left out."
+    "than the ε of the release: the blue curve, for an attacker who knows all other incomes. **Bayesian DP** is about "
+    "all but a share 1 − p of people like these: the further to the right, the more are left out. Here its curve is "
+    "the authors' estimate, which is no bound."
 )
 # As in Triastcyn & Faltings 2020, §4.4.1; δ is the story's.
 BY_PERCENTILE = {"aview": RESIDENTS.asked_as, "anoise": "gaussian", "target": "2"}

@@ -129,9 +129,10 @@ def _chart(number: str) -> None:
     show, extra = partial(_shown, stop), ("home", number)
     plots.live_plot("home", stop.question, get, answer, parts, show, key="home", extra=extra, whole=True)
     rate = f"q = {numbers.plain(state.get(mechanism.RATE), digits=4)}, " * (mechanism.RATE in stop.question.fields)
+    sampled = ", Poisson sampling, one example added or removed" * (mechanism.STEPS.key in keys)
     setting = (
-        f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}, Poisson sampling, one example added or removed; every "
-        "bound has a proof, published or in docs/proofs.md"
+        f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}{sampled}; every bound has a proof, published or in "
+        "docs/proofs.md"
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
