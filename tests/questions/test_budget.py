@@ -312,3 +312,12 @@ def test_nobody_leaves_before_the_ordinary_filter_ends() -> None:
     assert (by["people"][x <= answer.facts.ordinary] == 1.0).all()
     assert (by["ordinary"][x > answer.facts.ordinary] == 0.0).all()
     assert (np.diff(by["people"]) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("preset", ["", "fo1assumed"])
+def test_policies_open_where_they_differ(preset: str) -> None:
+    """Before all three trained the most epochs that were asked for."""
+    facts = (of_preset(POLICY, preset) if preset else asked(POLICY)).facts
+    assert {trajectory.ended for trajectory in facts.trajectories.values()} == {"budget"}
+    assert facts.epochs["fixed"] < facts.epochs["noise"]
+    assert facts.epochs["fixed"] < facts.epochs["batch"]

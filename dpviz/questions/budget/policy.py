@@ -17,7 +17,21 @@ from dpviz.accounting.adaptive.policy_trajectory import (
 )
 from dpviz.charts import Axis, Column, Line, LinePlot
 from dpviz.fields import choice, number, numbers
-from dpviz.questions import DELTA, LOG_Y, RATE, SIGMA, SIZE, Answer, Formula, Metric, Note, Question, Words, units
+from dpviz.questions import (
+    DELTA,
+    LOG_Y,
+    RATE,
+    SIGMA,
+    SIZE,
+    Answer,
+    Formula,
+    Metric,
+    Note,
+    Question,
+    Words,
+    published,
+    units,
+)
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import ASSUMPTIONS, COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
 from dpviz.questions.layout import FieldControl, Layout, Reader, experts
@@ -319,6 +333,7 @@ POLICY = Question(
     policy,
     Words(headline, metrics, notes, formulas, ASSUMPTIONS),
     asks="epochs",
+    presets=published("fo1assumed"),
     layout=layout,
     more={"Accountants": lambda answer: shared.accountants(answer.facts.variant)},
 )
