@@ -304,9 +304,9 @@ class _Convolution(Layer[nn.Conv2d]):
             cast("tuple[int, int]", getattr(self.module, name))
             for name in ("kernel_size", "stride", "padding", "dilation")
         )
-        if padding != (0, 0):
-            x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
-        x = x.permute(0, 2, 3, 1).contiguous()
+        if kernel == (1, 1) and padding == (0, 0):  # most of the picture is not looked at
+            x, stride = x[:, :, :: stride[0], :: stride[1]], (1, 1)
+        x = self._padded(x.permute(0, 2, 3, 1), padding)
         b, height, width, c = x.shape
         rows = (height - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
         columns = (width - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1
@@ -318,8 +318,18 @@ class _Convolution(Layer[nn.Conv2d]):
         least = NARROW if x.device.type == "cpu" else 0
         wide = self.buffers.take((b, rows, columns, max(entries, least)), x)
         wide[..., :entries].view(view.shape).copy_(view)
-        wide[..., entries:].zero_()
+        if entries < least:
+            wide[..., entries:].zero_()
         return wide.view(b, rows * columns, -1)
+
+    def _padded(self, x: Tensor, padding: tuple[int, int]) -> Tensor:
+        """Pictures (b, h, w, c) with zeros around them, in this order in memory."""
+        if padding == (0, 0):
+            return x.contiguous()
+        (b, height, width, c), (down, across) = x.shape, padding
+        around = self.buffers.take((b, height + 2 * down, width + 2 * across, c), x).zero_()
+        around[:, down : down + height, across : across + width].copy_(x)
+        return around
 
 
 class _GroupNorm(Layer[nn.GroupNorm]):
