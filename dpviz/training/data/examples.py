@@ -63,14 +63,15 @@ class IndexedExamples:
     def __len__(self) -> int:
         return len(self._data)
 
-    def at(self, positions: Sequence[int]) -> tuple[Inputs, Tensor]:
+    def at(self, positions: Sequence[int] | npt.NDArray[np.int64]) -> tuple[Inputs, Tensor]:
         """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
-            index = torch.as_tensor(positions)
+            index = torch.from_numpy(np.asarray(positions, dtype=np.int64))
             *parts, y = (part.index_select(0, index.to(part.device)) for part in self._data.tensors)
             x = self._whole(parts)
         else:
-            x, y = inputs_and_target(self._collate([self._data[position] for position in positions]))
+            rows = [self._data[position] for position in map(int, positions)]
+            x, y = inputs_and_target(self._collate(rows))
         for part in (*tensors(x), y):
             if not torch.is_tensor(part):
                 raise refusal("no_pair", kind=type(part).__name__)
@@ -128,7 +129,7 @@ class IndexedExamples:
         """
         if mark(self._data) != self._mark:
             raise refusal("changed_data")
-        x, y = self.at(positions.tolist())
+        x, y = self.at(positions)
         numbers = side_by_side(x)
         if self._known.moved(positions, numbers):
             raise refusal("changed_data")
