@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 HEAD, VERSION = b"dpviz checkpoint", 1
 # Settings of the machine, which may be another one.
-_OF_MACHINE = ("data_folder", "threads")
+_OF_MACHINE = ("data_folder", "threads", "chunk_size")
 _TENSORS = ("momentum", "second")  # of a method's state, beside the network's own parameters
 
 

@@ -214,7 +214,7 @@ class PrivateTraining(Iterator[Step]):
             model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
             unit="example" if persons is None else "person", sampler=sampler,
-            noise_decay=noise_decay, noise_band=noise_band,
+            noise_decay=noise_decay, noise_band=noise_band, chunk_size=chunk_size,
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
             device="cpu" if self._device.type == "cpu" else "cuda",

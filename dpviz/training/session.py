@@ -95,7 +95,7 @@ class Session:
         # On an accelerator batches come in fixed sizes.
         fixed = settings.private and self.device.type == "cpu"
         self.engine = PerExample(
-            self.network, loss_per_example, views=views,
+            self.network, loss_per_example, chunk_size=settings.chunk_size, views=views,
             usual_batch=usual_batch(settings.batch_size, self.examples, SAMPLERS[settings.sampler]) if fixed else None,
         )  # fmt: skip
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)

@@ -144,6 +144,7 @@ class RunValues:
     ] = ()
     trained: str = "all"
     device: str = "auto"
+    chunk_size: Annotated[int | None, "None lets dpviz choose (`engine.per_example.CHUNK_SIZE`)."] = None
     threads: Annotated[int, "CPU threads; 0 leaves PyTorch's number."] = 0
 
     @property

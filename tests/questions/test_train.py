@@ -135,6 +135,15 @@ def test_views_are_offered_where_images_are_read_as_they_are() -> None:
         assert ("views" in shown(query)) == offered
 
 
+def test_the_size_of_microbatches_can_be_set_where_gradients_are_taken_one_by_one() -> None:
+    for query, offered in (("", True), ("t_method=sgd", False)):
+        settings = run_of(f"{query}&t_chunk_size=64")
+        assert settings.chunk_size == (64 if offered else None)
+        assert (texts_of(settings).get("t_chunk_size") == "64") == offered
+        assert ("chunk_size" in shown(query)) == offered
+    assert run_of("").chunk_size is None
+
+
 @pytest.mark.parametrize(("query", "on"), TABLES["bayesian"].items())
 def test_bayesian_dp_is_on_where_it_costs_little_and_can_be(query: str, on: bool) -> None:
     assert run_of(query).bayesian is on

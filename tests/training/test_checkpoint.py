@@ -280,7 +280,7 @@ def test_a_checkpoint_of_another_run_or_of_other_data_is_refused():
     for name, value in [("mark", "another file"), ("examples", 3132)]:
         with pytest.raises(ValueError, match="other data"):
             again(sealed(inside(saved) | {name: value}), SECRET, run="a")
-    again(saved, SECRET.with_(threads=1), run="a")
+    again(saved, SECRET.with_(threads=1, chunk_size=32), run="a")
 
 
 def test_a_damaged_checkpoint_is_refused():

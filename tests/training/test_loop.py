@@ -20,6 +20,7 @@ from dpviz.training.accounts.live import decoded
 from dpviz.training.covered import covered_part
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.evaluation import Schedule
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
@@ -450,3 +451,27 @@ def test_a_run_whose_gradients_have_no_length_says_so_once(monkeypatch):
     assert notice["step"] == 10
     assert notice["text"].startswith("In the first 10 steps no example had")
     assert covered_part(notice) == {"kind": "notice", "step": 10}
+
+
+@pytest.mark.parametrize(("chunk_size", "rows"), [(None, 256), (64, 64), (95, 64), (1, 32)])
+def test_a_run_works_in_microbatches_of_the_size_that_was_set(chunk_size, rows, monkeypatch):
+    """Of one size, a multiple of 32, which changes neither what is charged nor how many examples a step has."""
+    sizes, original = set(), PerExample._pass
+
+    def seen(self, x, *rest, **named):
+        if self._usual_batch is not None:
+            sizes.add(len(x))
+        return original(self, x, *rest, **named)
+
+    monkeypatch.setattr(PerExample, "_pass", seen)
+    settings = ABALONE.with_(batch_size=200, steps=4, chunk_size=chunk_size)
+    summary, events = recorded(settings)
+    assert sizes - {2} == {rows}  # two to see how parameters are used
+    monkeypatch.undo()
+    usual, others = recorded(settings.with_(chunk_size=None))
+    assert summary["claim"]["epsilon"] == usual["claim"]["epsilon"]
+
+    def batches(events):
+        return [size for event in events if event["kind"] == "step" for size in event["batch_size"]]
+
+    assert batches(events) == batches(others)

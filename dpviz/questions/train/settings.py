@@ -72,6 +72,7 @@ def acting(of: ValueOf) -> frozenset[str]:
         "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
         "margin_epochs": policy.saves,
         "most_steps": of("past_plan") == "replan",
+        "chunk_size": method.private,
     }
     only |= _of_noise(of, reads, by_coins=by_coins)
     only |= _of_promise(of, private=method.private, persons=persons, by_coins=by_coins)
