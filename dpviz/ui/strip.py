@@ -57,9 +57,8 @@ def _drawn(shown: Page | None) -> None:
             "seen": controls.last_entry(),
             "open": is_open(),
             "next": [
-                {"key": key, "name": one.name, "asks": one.asks, "here": bool(question and question.key == one.key)}
+                {"key": key, "name": one.name, "asks": one.asks, "here": not one.opens and _is_here(one, question)}
                 for key, one in my_run.NEXT.items()
-                if not one.opens or question is None or question.key != one.key
             ],
         }
         _strip(key=Keys.STRIP, data=data, on_open_change=history.take_entries, on_go_change=partial(_go, question))
@@ -68,6 +67,10 @@ def _drawn(shown: Page | None) -> None:
                 panel.draw_in_strip(fields(now), now)
     if words := my_run.caution(question, now):
         page.note(words, "caution")
+
+
+def _is_here(way: my_run.NextQuestion, question: AnyQuestion | None) -> bool:
+    return question is not None and question.key == way.key
 
 
 def in_words(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:

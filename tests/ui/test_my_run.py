@@ -220,6 +220,8 @@ def test_each_question_about_the_run_is_one_that_a_page_answers_with_it() -> Non
         at = open_app(way.page, "&".join([RUN, *(f"{key}={text}" for key, text in way.texts.items())]))
         assert page.question(of_texts(way.texts)).key == way.key
         assert not way.opens or way.opens in QUESTIONS[way.key].more
+        here = {one["name"]: one["here"] for one in components(at, "dpviz.strip")[0]["next"]}
+        assert here == {one.name: one.key == way.key and not one.opens for one in my_run.NEXT.values()}
         assert strip(at)[0] == SHUFFLED
 
 
