@@ -69,7 +69,7 @@ def test_each_question_is_one_click_from_there_and_the_run_goes_along(page: Page
         expect(line(page)).to_contain_text("256 of 60")
         expect(line(page)).to_contain_text("shuffled")
         if name == "Write down":
-            expect(page.locator('[data-testid="stMain"]').get_by_text("As Markdown")).to_be_visible()
+            expect(page.locator('[data-testid="stMain"]').get_by_text("As Markdown", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)

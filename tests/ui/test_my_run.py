@@ -109,6 +109,13 @@ def test_sampler_and_neighbours_of_a_claim_hold_in_either_order(
     assert sampler == "unsaid" or set_to(at, kinds.KIND) == mechanism
 
 
+def test_replaced_examples_stay_replaced_when_batches_become_poisson_again() -> None:
+    at = open_app(THERE.key, f"{FORM}&mech=shuffled&kadj=replace")
+    open_part(at, f"{THERE.key}.group", PARTS, "Described")
+    group(at, claim.SAMPLER.label).select("poisson").run()
+    assert set_to(at, kinds.KIND) == "replace"
+
+
 def test_a_link_to_a_claim_says_it_by_the_runs_own_names_and_old_names_are_read() -> None:
     at = open_app(THERE.key, f"{FORM}&n=60000&ksigma=1.1&kbatch=256&kepochs=60&ksampler=shuffled&kpersons=5&kclaim=3")
     assert form(at)["sampler"] == "shuffled"
