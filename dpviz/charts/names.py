@@ -239,15 +239,38 @@ def hover_note(x: float, y: float, text: str, plane: Plane) -> Annotation:
     return small("◆◆", x=plane.x.raw(x), y=plane.y.raw(y), hovertext=text, captureevents=True, opacity=0)
 
 
-def ring_names(rings: Sequence[Ring], plane: Plane) -> list[Annotation]:
-    """Beside rings that have one, on the side with more room."""
-    sides: dict[bool, Annotation] = {True: {"xanchor": "right", "xshift": -9}, False: {"xanchor": "left", "xshift": 9}}
-    return [
-        small(f"<b>{ring.name}</b>", size=look.LABEL_SIZE, x=plane.x.raw(ring.x), y=plane.y.raw(ring.y))
-        | sides[plane.x.share(ring.x) > 0.7]
-        for ring in rings
-        if ring.name
-    ]
+def ring_names(
+    rings: Sequence[Ring], lines: Sequence[Line], bands: Sequence[Band], guides: Sequence[Guide], plane: Plane
+) -> list[Annotation]:
+    """Beside rings that have one: the nearest place where lines, guides, other rings and their names leave room."""
+    x = np.linspace(0.0, 1.0, 400)
+    courses = [plane.course(x, line.x, line.y) for line in lines]
+    courses += [plane.course(x, band.x, band.upper) for band in bands]
+    courses += [np.full_like(x, plane.y.share(guide.at)) for guide in guides if guide.axis == "y"]
+    taken = [Box(plane.x.share(ring.x), plane.y.share(ring.y), 16.0, 16.0) for ring in rings]
+    taken += [Box(plane.x.share(guide.at), 0.5, 1.0, plane.inner) for guide in guides if guide.axis == "x"]
+    names = []
+    for index, ring in enumerate(rings):
+        if not ring.name:
+            continue
+        at, up, width = plane.x.share(ring.x), plane.y.share(ring.y), text_width(ring.name, look.LABEL_SIZE)
+        first = -1 if at > 0.7 else 1
+        places = [
+            (side * (0.5 * width + 9.0), row * GAP)
+            for row in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)
+            for side in (first, -first, 0)
+            if side or row
+        ]
+        boxes = [Box(at + dx / plane.width, up + dy / plane.inner, width, look.LABEL_SIZE) for dx, dy in places]
+        room = np.minimum(_room(plane, x, courses, taken[:index] + taken[index + 1 :], boxes), _AWAY)
+        inside = [GAP < plane.inner * box.y < plane.inner - GAP for box in boxes]
+        best = int(np.where(inside, room, -1.0).argmax())
+        taken.append(boxes[best])
+        dx, dy = places[best]
+        words = look.named(f"<b>{ring.name}</b>", ring.color)
+        where: Annotation = {"x": plane.x.raw(ring.x), "y": plane.y.raw(ring.y), "xanchor": "center"}
+        names.append(small(words, size=look.LABEL_SIZE, **where, yanchor="middle", xshift=round(dx, 1), yshift=dy))
+    return names
 
 
 def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:

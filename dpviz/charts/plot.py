@@ -178,7 +178,7 @@ class LinePlot:
             "hoverdistance": -1,
             "xaxis": bottom_axis(self.x.title, plane.x, kind=self.x.kind) | hover,
             "yaxis": y_axis,
-            "annotations": words + names.ring_names(rings, plane),
+            "annotations": words + names.ring_names(rings, curves, self.bands, self.guides, plane),
             "shapes": floors + lines,
             "meta": {"ends": meta},
         }

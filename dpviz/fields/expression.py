@@ -1,6 +1,6 @@
-"""Grammar of typed numbers: 1e-5, 10k, 10 000, 5 %, 256/60000, 1/N, 1/(10 N), 1/N^1.1, 30 epochs.
+"""Grammar of typed numbers: 1e-5, 10k, 10 000, 5 %, 256/60000, 256 of 60000, 1/N, 1/(10 N), 1/N^1.1, 30 epochs.
 
-text    = term ["/" term] ["epochs"]
+text    = term [("/" | "of") term] ["epochs"]
 term    = factor | "(" factor ")"
 factor  = number | [number] "N" ["^" number]
 number  = what Python's float reads, with k, M, G or % behind it
@@ -41,7 +41,7 @@ def value(text: str, known: Mapping[str, float | None]) -> float:
         ZeroDivisionError: it divides by zero.
         ValueError: it is no number.
     """
-    plain = "".join(text.replace("_", "").replace("−", "-").split())
+    plain = "".join(text.replace("_", "").replace("−", "-").split()).replace("of", "/")
     counted = plain.removesuffix("s").removesuffix("epoch") if EPOCHS in known else plain
     over, slash, under = counted.partition("/")
     number = _term(over, known) / _term(under, known) if slash else _term(counted, known)

@@ -33,5 +33,5 @@ def captions(question: AnyQuestion, get: Reader) -> dict[str, str]:
             captions[control.fields[0].key] = control.caption
         if control.drawn_as == units.UNITS.key:
             with_steps = STEPS in control.fields
-            captions[(units.EPOCHS if with_steps else units.BATCH).key] = units.made(get, with_steps=with_steps)
+            captions |= units.captions(get, with_steps=with_steps)
     return captions

@@ -63,8 +63,8 @@ class Guess:
         if self.curve is None:
             return Metric(RIGHT, self.right)
         if not self.by_curve:
-            return Metric(RIGHT, f"≤ {self.right}", "from ε and δ alone; chance: 50 %")
-        return Metric(RIGHT, f"≤ {self.right}", "from the whole privacy curve; chance: 50 %")
+            return Metric(RIGHT, f"≤ {self.right}", "from ε and δ alone")
+        return Metric(RIGHT, f"≤ {self.right}", "chance: 50 %")
 
 
 def guess(epsilon: float, delta: float, best: Accuracy | None) -> Guess:

@@ -16,6 +16,7 @@ from dpviz.questions.layout import FieldControl, Groups, Item, Layout, Reader, V
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
 from dpviz.questions.shared import IMAGE
+from dpviz.questions.units import UNITS
 from dpviz.questions.words import Formula, Metric, Note, Words
 
 F = TypeVar("F")
@@ -145,7 +146,8 @@ class Question(Generic[F]):
         layout = self.layout(get) if callable(self.layout) else self.layout
         named = {"Question": tuple(self.settings)} if layout is None else layout
         groups = {name: [one for item in items for one in self._controls(item)] for name, items in named.items()}
-        return groups | {"Show": [*groups.get("Show", ()), *experts(IMAGE)]}
+        in_units = any(one.drawn_as == UNITS.key for several in groups.values() for one in several)
+        return groups | {"Show": [*groups.get("Show", ()), *experts(*(UNITS,) * in_units, IMAGE)]}
 
     def _controls(self, item: Item | str) -> Iterable[FieldControl]:
         return map(control, _fields(self.settings[item]) if isinstance(item, str) else (item,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -54,22 +54,18 @@ class TightBand:
         return numbers.interval(float(self.lower[-1]), float(self.upper[-1]))
 
 
-def tight_figure(tight: TightBand | None, off: str | None = None, held: str = "") -> Metric:
-    """Its place among the four numbers: the last upper end, rounded up, and beside it the lower one.
+def tight_figures(tight: TightBand | None, held: str = "") -> Iterator[Metric]:
+    """Its place among the four numbers: the last upper end, rounded up, and beside it the lower one; none for NaN.
 
     Args:
-        tight: None where it is not there.
-        off: why there will be none; None where it is on its way.
+        tight: None while it is on its way.
         held: what it holds for.
     """
     if tight is None:
-        return Metric(NAME, "…") if off is None else Metric(NAME, "–", off)
-    most, least = float(tight.upper[-1]), float(tight.lower[-1])
-    note = f"≥ {'…' if tight.soon else numbers.down(least, 4)}"
-    value = f"≤ {numbers.epsilon(most, up=True)}"
-    if math.isnan(most):
-        value, note = "–", "not computed"
-    return Metric(NAME, value, f"{note}; {held}" if held else note)
+        yield Metric(NAME, "…")
+    elif not math.isnan(most := float(tight.upper[-1])):
+        note = f"≥ {'…' if tight.soon else numbers.down(float(tight.lower[-1]), 4)}"
+        yield Metric(NAME, f"≤ {numbers.epsilon(most, up=True)}", f"{note}; {held}" if held else note)
 
 
 def marked_steps(steps: int, *, log: bool) -> Array:

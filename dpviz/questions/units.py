@@ -81,6 +81,20 @@ def made(get: Reader, *, with_steps: bool) -> str:
     return f"{words}, T = {numbers.steps(steps)} step{'s' * (steps != 1)}{rounded}"
 
 
+def captions(get: Reader, *, with_steps: bool) -> dict[str, str]:
+    """What stands below q, T, batch and epochs, by their keys: the same in the other units."""
+    drawn, lasting = batch(get), epochs(get)
+    captions = {RATE.key: f"{_counted(drawn)} of {numbers.steps(get(SIZE))}"}
+    captions[(EPOCHS if with_steps else BATCH).key] = made(get, with_steps=with_steps)
+    if with_steps:
+        captions[STEPS.key] = f"{_counted(lasting)} epoch{'' if lasting == 1 else 's'}"
+    return captions
+
+
+def _counted(value: float) -> str:
+    return numbers.steps(value) if value.is_integer() else numbers.plain(value, digits=4)
+
+
 def rate_of(batch: float, size: float) -> float:
     """q that makes this expected batch.
 

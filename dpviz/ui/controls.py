@@ -87,7 +87,7 @@ def number_control(
         "why": why,
         "whole": field.whole,
         "seen": sent.n if sent else 0.0,
-        "ends": field.ends if slider else ("", ""),
+        "ends": field.ends if slider and (offers or not why) else ("", ""),  # what a value means is said in their place
         "note": note,
         "wrong": wrong,
     }

@@ -167,7 +167,6 @@ def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str
 
 def _draw(control: FieldControl, now: SettingsSnapshot) -> None:
     if control.drawn_as == UNITS.key:
-        controls.choice(UNITS, label_visible=False)
         for one in _numbers(control, now):
             one.draw()
     elif control.drawn_as:
@@ -225,17 +224,17 @@ def rate_and_steps(fields: Sequence[AnyField], now: SettingsSnapshot) -> list[Nu
         now: The values of this moment.
     """
     size = controls.number_control(SIZE, slider=False)
+    why = units.captions(now, with_steps=STEPS in fields)
     if now(UNITS) == "mechanism":
-        return [*(controls.number_control(field) for field in (RATE, STEPS) if field in fields), size]
+        shown = [field for field in (RATE, STEPS) if field in fields]
+        return [*(controls.number_control(field, why=why[field.key]) for field in shown), size]
     _forget_old_errors(now)
     n = now(SIZE)
-    caption = units.made(now, with_steps=STEPS in fields)
     stops = [*(text for text, tick in zip(BATCH.stops, BATCH.ticks, strict=True) if tick < n), BATCH.write(n)]
-    why = "" if STEPS in fields else caption
-    batch = controls.number_control(BATCH, value=units.batch(now), stops=stops, why=why)
+    batch = controls.number_control(BATCH, value=units.batch(now), stops=stops, why=why.get(BATCH.key, ""))
     if STEPS not in fields:
         return [size, batch]
-    return [size, batch, controls.number_control(EPOCHS, value=units.epochs(now), why=caption)]
+    return [size, batch, controls.number_control(EPOCHS, value=units.epochs(now), why=why[EPOCHS.key])]
 
 
 def _forget_old_errors(get: SettingsSnapshot) -> None:

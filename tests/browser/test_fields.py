@@ -34,7 +34,7 @@ def test_arrow_keys_step_a_field_as_its_slider(page: Page) -> None:
 @pytest.mark.parametrize(("field", "typed", "shows"), [("sigma", "0,5", "0.5"), ("epochs", ".022", "0.022")])
 @pytest.mark.one_of(2)
 def test_what_was_typed_is_there_after_a_reload(page: Page, field: str, typed: str, shows: str) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="person")
     enter(page, field, typed)
     expect(text(page, field)).to_have_value(shows)
     expect(page).to_have_url(re.compile(f"{field}={shows}"))

@@ -87,7 +87,7 @@ def everything(page: Page) -> dict[str, Any]:
     [
         ("compose?curves=moments.renyi_improved.strong", "sigma", -12),
         ("langevin", "steps", 9),
-        ("compose?curves=moments.renyi_improved", "batch", -12),
+        ("compose?curves=moments.renyi_improved&units=person", "batch", -12),
     ],
 )
 @pytest.mark.one_of(3)
@@ -124,7 +124,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
 
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:
-    open_page(page, "compose", curves="moments", units="mechanism")
+    open_page(page, "compose", curves="moments")
     enter(page, "sigma", "3.3")
     slider(page, "sigma").press("ArrowRight")
     slider(page, "q").press("ArrowLeft")
@@ -174,7 +174,7 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     wait_idle(page)
     expect(main_area(page).get_by_role("alert")).to_contain_text("“much” is not a number")
     assert typed.input_value() == "much"
-    slider(page, "epochs").press("PageDown")
+    slider(page, "steps").press("PageDown")
     wait_idle(page, settle_ms=500)
     assert f"sigma={fine:g}" in page.url
     assert typed.input_value() == "much"
@@ -231,7 +231,7 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
 
 @pytest.mark.sweep
 def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="person")
     page.evaluate(
         """async () => {  // what Streamlit does at some page starts: the end of the first mount comes late
             let at = document.querySelector('.dpviz-history');

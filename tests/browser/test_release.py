@@ -42,11 +42,11 @@ def runs(told: list[ForwardMsg]) -> int:
 
 def test_an_entry_is_one_short_update_and_all_controls_agree(page: Page, told: list[ForwardMsg]) -> None:
     """With the best attack's accuracy, which comes late and without another run."""
-    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100)
+    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100, units="person")
     told.clear()
     settled(page, "sigma", "2.5")
     # The slow part comes without another run.
-    expect(main_area(page).locator(".dpviz-strip")).to_contain_text("from the whole privacy curve")
+    expect(main_area(page).locator(".dpviz-strip")).to_contain_text("chance: 50 %")
     assert runs(told) == 1
     assert len(told) <= 10
     wait_idle(page, settle_ms=1500)  # on a busy machine what belongs to this entry may come late
@@ -81,7 +81,7 @@ AT_ONCE = """(texts) => {
 
 def test_a_reload_at_once_keeps_what_was_entered(page: Page) -> None:
     """The last entries of two numbers, one of which is no setting of its own."""
-    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100)
+    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100, units="person")
     address = page.evaluate(AT_ONCE, {"sigma": "2,5", "batch": "30"})
     page.goto(address)
     wait_idle(page)

@@ -56,7 +56,7 @@ def pull(page: Page, field: str) -> None:
 @pytest.mark.parametrize(
     ("address", "fields"),
     [
-        ("compose", ("sigma", "epochs", "quantile")),
+        ("compose", ("sigma", "steps", "quantile")),
         ("noise", ("target",)),
         ("attack", ("target", "aprior")),
         ("langevin", ("target", "steps")),

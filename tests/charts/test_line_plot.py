@@ -397,8 +397,8 @@ def test_guides_stand_where_the_axes_say_and_are_said_where_they_do_not_reach(no
 
 
 @LOGS
-@pytest.mark.parametrize(("at", "anchor"), [(2.0, "left"), (90.0, "right")])
-def test_a_ring_with_its_name_hover_and_interval_where_the_axes_show_it(at: float, anchor: str, log: bool) -> None:
+@pytest.mark.parametrize(("at", "side"), [(2.0, 1.0), (90.0, -1.0)])
+def test_a_ring_with_its_name_hover_and_interval_where_the_axes_show_it(at: float, side: float, log: bool) -> None:
     ring = Ring(at, 2.0, "here", COLOR, 1.5, 2.25, name="yours")
     outside = (Ring(1e9, 2.0, "", COLOR), Ring(10.0, -1.0, "", COLOR), Ring(0.0, 2.0, "", COLOR))
     line = Line("a", "a", [1.0, 10.0, 100.0], [1.0, 2.0, 3.0], "moments")
@@ -407,10 +407,28 @@ def test_a_ring_with_its_name_hover_and_interval_where_the_axes_show_it(at: floa
     assert (trace["x"], trace["y"]) == ([at], [2.0])
     assert (trace["error_y"]["array"], trace["error_y"]["arrayminus"]) == ([0.25], [0.5])
     [hover] = [note for note in notes(shown).values() if "hovertext" in note]
-    name = notes(shown)["<b>yours</b>"]
-    assert (hover["hovertext"], name["xanchor"]) == ("yours: here", anchor), "on the side with room"
+    name = notes(shown)[named("<b>yours</b>", COLOR)]
+    assert hover["hovertext"] == "yours: here"
+    assert name["xshift"] * side > 0, "on the side with room"
     for note in (hover, name):
         assert (note["x"], note["y"]) == ((math.log10(at), math.log10(2.0)) if log else (at, 2.0))
+
+
+@given(st.lists(st.floats(0.05, 0.95), min_size=2, max_size=5))
+@settings(max_examples=30)
+def test_the_names_of_rings_near_each_other_never_overlap(places: list[float]) -> None:
+    """As where several curves reach one target: on one level, which is drawn too."""
+    rings = [Ring(100.0**at, 2.0, "here", COLOR, name=f"σ {i}.28") for i, at in enumerate(places)]
+    line = Line("a", "a", [1.0, 10.0, 100.0], [1.0, 2.0, 3.0], "moments")
+    shown = plane(line, span=(0.1, 40.0), across=(1.0, 100.0), rings=tuple(rings), guides=(Guide("y", 2.0, "target"),))
+    boxes = []
+    for ring in rings:
+        name = notes(shown)[named(f"<b>{ring.name}</b>", COLOR)]
+        width = text_width(ring.name, look.LABEL_SIZE)
+        boxes.append((700.0 * math.log(ring.x, 100.0) + name["xshift"], name["yshift"], width))
+    for i, (x, y, width) in enumerate(boxes):
+        assert abs(y) >= look.LABEL_SIZE, "off the level"
+        assert all(abs(x - other) > width or abs(y - row) > look.LABEL_SIZE for other, row, _ in boxes[:i])
 
 
 def test_pinned_states_are_grey_rings_named_by_what_differs() -> None:

@@ -14,7 +14,7 @@ def test_the_pair_where_the_curve_is_not_resolved(found):
     chance = guessing.guess(0.3, 1e-5, found)
     assert not chance.by_curve
     assert chance.right == chance.alone == numbers.probability(dpviz.attack_success(0.3, delta=1e-5), up=True)
-    assert chance.figure == ("Best attack accuracy", f"≤ {chance.right}", "from ε and δ alone; chance: 50 %")
+    assert chance.figure == ("Best attack accuracy", f"≤ {chance.right}", "from ε and δ alone")
 
 
 def test_the_quick_one_is_never_below_and_hardly_above():

@@ -100,7 +100,8 @@ def faults(
             if sign * now < sign * before:
                 wrong.append(f"{field.key} {at:g} → {value:g}: {quantity} {before:g} → {now:g}")
             last[quantity] = now, value
-    if len(names) > 1:
+    fullest = max(names, key=len, default=())
+    if any([name for name in fullest if name in some] != [*some] for some in names):  # a figure without a value is none
         wrong.append(f"{field.key}: {names}")
     return wrong
 

@@ -1,4 +1,7 @@
-"""Every slider in sight changes a result: something in headline or tiles that is not the setting's own value."""
+"""Every slider in sight changes a result: something in headline or tiles that is not the setting's own value.
+
+And no tile stands there without a value, wherever a slider is.
+"""
 
 import re
 from html import unescape
@@ -47,7 +50,9 @@ def result(question: AnyQuestion, get: Reader, field: Number, *, late: bool) -> 
         return ""
     answer = (whole if late else soon)(answer, question.slow)
     own = float(get(field))
-    tiles = [part for metric in question.metrics(answer) for part in metric]
+    metrics = question.metrics(answer)
+    assert not [metric for metric in metrics if metric.value in ("", "–", "off")], "what has no value is no tile"
+    tiles = [part for metric in metrics for part in metric]
     text = unescape(re.sub("<[^>]*>", "", " | ".join([question.headline(answer), *tiles])))
 
     def without_own(match: re.Match[str]) -> str:

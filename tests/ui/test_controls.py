@@ -13,7 +13,7 @@ from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.readings import READINGS
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import registry, state
-from tests.ui.driver import controls, enter, go_to, group, open_app, open_part, press, put, said, set_to
+from tests.ui.driver import controls, enter, go_to, open_app, open_part, press, put, said, set_to
 
 
 def shown(at, field):
@@ -25,7 +25,7 @@ def value(at, field):
 
 
 def test_slider_and_text_are_in_step_and_an_exact_value_is_kept():
-    at = open_app("compose", "curves=moments&units=mechanism")
+    at = open_app("compose", "curves=moments")
     stops = controls(at)["sigma"]["stops"]
     assert [float(stop) for stop in stops] == list(SIGMA.ticks)
     for text in ("10", "3", "3.14159"):
@@ -47,7 +47,7 @@ def kept(at):
 
 
 def ways(at, way):
-    group(at, "Batches and steps as").set_value(way).run()
+    put(at, "value.units", way)
     assert not at.exception
 
 
@@ -62,7 +62,7 @@ def ways(at, way):
 )
 @pytest.mark.one_of(2)
 def test_a_wrong_text_stays_with_its_message_until_mended_and_loses_nothing(field, wrong, right):
-    at = open_app("compose", "curves=moments")
+    at = open_app("compose", "curves=moments&units=person")
     before = said(at, "headline"), kept(at), set_to(at, SIGMA)
     enter(at, field, wrong)
     (problem,) = said(at, "problem")
@@ -76,7 +76,7 @@ def test_a_wrong_text_stays_with_its_message_until_mended_and_loses_nothing(fiel
 
 
 def test_a_persons_units_and_q_and_t_are_one():
-    at = open_app("compose", "curves=moments")
+    at = open_app("compose", "curves=moments&units=person")
     assert (shown(at, "n"), shown(at, "batch"), shown(at, "epochs")) == ("60000", "600", "100")
     enter(at, "batch", "256")
     assert kept(at) == (256 / 60000, 23438)
@@ -86,6 +86,9 @@ def test_a_persons_units_and_q_and_t_are_one():
     assert controls(at)["epochs"]["why"].endswith("T = 7032 steps = 30.0032 epochs, rounded up")
     ways(at, "mechanism")
     assert kept(at) == (256 / 60000, 7032), "another reading moves nothing"
+    assert [controls(at)[field]["why"] for field in ("q", "steps")] == ["256 of 60\u202f000", "30 epochs"]
+    enter(at, "q", "512 of 60000")
+    assert (kept(at)[0], controls(at)["q"]["why"]) == (512 / 60000, "512 of 60\u202f000")
     enter(at, "q", "0.01")
     enter(at, "steps", "10k")
     ways(at, "person")
@@ -149,7 +152,7 @@ def test_what_is_shown_after_a_reload_is_what_was_shown_before(entries):
     ],
 )
 def test_a_decimal_comma_is_read_and_what_may_mean_two_numbers_is_asked(field, text, shows, problem):
-    at = open_app("compose", "curves=moments")
+    at = open_app("compose", "curves=moments&units=person")
     enter(at, field, text)
     assert shown(at, field) == shows
     messages = [message.replace("\u202f", " ") for message in said(at, "problem")]
@@ -160,7 +163,7 @@ def test_a_decimal_comma_is_read_and_what_may_mean_two_numbers_is_asked(field, t
 
 
 def test_no_way_of_looking_at_a_link_moves_it():
-    query = "q=0.123456789012345&steps=9999&n=777&curves=moments"
+    query = "q=0.123456789012345&steps=9999&n=777&curves=moments&units=person"
     at = open_app("compose", query)
     before = kept(at)
     assert before == (0.123456789012345, 9999)
@@ -176,19 +179,19 @@ def test_no_way_of_looking_at_a_link_moves_it():
 
 
 def test_the_units_are_remembered_whatever_is_set():
-    at = open_app("attack", "units=mechanism&aview=roc")
+    at = open_app("attack", "units=person&aview=roc")
     go_to(at, "compose").run()
-    assert "q" in controls(at)
-    assert "epochs" not in controls(at)
+    assert "epochs" in controls(at)
+    assert "q" not in controls(at)
     press(at, "Pin this state")
     at.button(key="pin.show.0").click().run()
-    assert "q" in controls(at)
-    press(at, "Reset everything")
     assert "epochs" in controls(at)
+    press(at, "Reset everything")
+    assert "q" in controls(at)
 
 
 def test_expressions_are_read_where_what_they_say_is_known():
-    at = open_app("compose", "curves=moments&units=mechanism&q=256/60000")
+    at = open_app("compose", "curves=moments&q=256/60000")
     enter(at, "steps", "30 epochs")
     assert shown(at, "steps") == "7032"
     enter(at, "delta", "1/(10 N)")
@@ -234,7 +237,7 @@ def test_an_entry_counts_once_and_in_its_order():
 
 
 def test_what_was_entered_last_decides_between_batch_and_size():
-    at = open_app("compose", "curves=moments")
+    at = open_app("compose", "curves=moments&units=person")
     for first, last in (("batch", "n"), ("n", "batch")):
         texts = {"batch": "300", "n": "30000"}
         n = 1e6 if first == "batch" else 2e6
@@ -242,6 +245,7 @@ def test_what_was_entered_last_decides_between_batch_and_size():
         put(at, f"entry.{first}", {"entry": {"text": texts[first], "n": n}})
         assert (shown(at, "batch"), shown(at, "n"), kept(at)[0]) == ("300", "30000", 0.01)
         press(at, "Reset everything")
+        ways(at, "person")
 
 
 NAN, INF = float("nan"), float("inf")

@@ -84,13 +84,13 @@ def shown(at: AppTest) -> tuple[str, str]:
         ("budget", "bview=policy", "target", "4"),
         ("langevin", "lview=region", "target", "0.2"),
         # A person's units: another batch keeps N and the epochs, so it moves q and T.
-        ("compose", "curves=moments.strong", "batch", "256"),
-        ("compose", "curves=moments&q=0.123456789012345&steps=9999&n=777", "epochs", "30"),
-        ("compose", "curves=moments&q=1&steps=1", "batch", "600"),
-        ("noise", "noisecurves=moments&noisetight=0&noiseq=", "batch", "1000"),
-        ("orders", "oview=divergence", "batch", "5000"),
-        ("budget", "bview=policy&bpol=fixed", "batch", "512"),
-        ("attack", "aview=roc", "epochs", "3"),
+        ("compose", "curves=moments.strong&units=person", "batch", "256"),
+        ("compose", "curves=moments&q=0.123456789012345&steps=9999&n=777&units=person", "epochs", "30"),
+        ("compose", "curves=moments&q=1&steps=1&units=person", "batch", "600"),
+        ("noise", "noisecurves=moments&noisetight=0&noiseq=&units=person", "batch", "1000"),
+        ("orders", "oview=divergence&units=person", "batch", "5000"),
+        ("budget", "bview=policy&bpol=fixed&units=person", "batch", "512"),
+        ("attack", "aview=roc&units=person", "epochs", "3"),
     ],
 )
 @pytest.mark.one_of(3)

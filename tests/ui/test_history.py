@@ -64,10 +64,10 @@ def test_undo_brings_back_preset_pins_units_and_all() -> None:
 
 
 def test_every_state_comes_back_as_it_was() -> None:
-    at = open_app("compose", "curves=moments&q=0.123456789012345&steps=9999")
+    at = open_app("compose", "curves=moments&q=0.123456789012345&steps=9999&units=person")
     enter(at, "batch", "256")
     enter(at, "epochs", "30")
-    group(at, "Batches and steps as").set_value("mechanism").run()
+    put(at, "value.units", "mechanism")
     states = at.session_state["history"].states
     assert len(states) == 4
     asked(at, -1, -1, -1)

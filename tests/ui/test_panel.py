@@ -28,7 +28,7 @@ def way(at: AppTest) -> str:
 
 def test_a_normal_user_sees_what_is_usually_moved_and_how_much_is_left_out() -> None:
     at = open_app("compose")
-    assert {"sigma", "n", "batch", "epochs", "delta"} <= controls(at).keys()
+    assert {"sigma", "q", "steps", "n", "lam", "quantile", "dmu", "delta"} <= controls(at).keys()
     assert "Mechanism" not in labels(at)
     assert re.fullmatch(r"[1-9]\d* expert settings at their defaults", way(at))
     at.button(key="depth.expert").click().run()

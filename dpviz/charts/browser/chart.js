@@ -45,10 +45,7 @@ class MountedChart {
     };
     this.frames = new Frames(arrived);
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
-    const waiting = (slow) => {
-      this.plot.toggleAttribute("data-slow", slow); // for who looks on
-      document.documentElement.toggleAttribute("data-dpviz-slow", slow);
-    };
+    const waiting = (slow) => this.plot.toggleAttribute("data-slow", slow); // for who looks on
     this.slow = new SlowParts((parts) => this.completed(parts), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());

@@ -12,7 +12,7 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.attack import income_example as towns
 from dpviz.accounting.methods import BAYESIAN
-from dpviz.charts import Axis, Line, LinePlot, look
+from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.attack.release import SHARE, TownRelease, town_question
@@ -73,8 +73,16 @@ def residents(*, share: Annotated[float, SHARE], **setting: Any) -> Answer[Resid
         ),
         y=Axis("ε at δ", name="ε", column="epsilon", log=True, reading="attack", write=partial(numbers.up, digits=4)),
         lines=tuple(lines),
+        rings=(ring(share, float(some[0])),),
+        end_values=False,
     )
     return Answer(plot, ResidentFacts(release, share, float(some[0]), float(some[1]), most, cut))
+
+
+def ring(share: float, own: float) -> Ring:
+    """What the release costs the resident at this quantile of the incomes."""
+    text = f"own ε of the resident at quantile {numbers.plain(share)}"
+    return Ring(1.0 - share, own, text, look.BLUE, name=f"ε {numbers.up(own)}")
 
 
 def bayesian_along(x: Array, release: TownRelease, people: towns.Town) -> Array:
@@ -99,8 +107,8 @@ def bayesian_along(x: Array, release: TownRelease, people: towns.Town) -> Array:
 def headline(f: ResidentFacts) -> str:
     delta = f" (δ = {numbers.delta(f.release.delta)})" if f.release.gaussian else ""
     return (
-        f"The release guarantees <b>ε = {numbers.at_most(f.release.epsilon)}</b>{delta} to everyone, but the privacy "
-        f"loss of the resident at quantile {numbers.plain(f.quantile)} is only <b>{numbers.up(f.own)}</b>."
+        f"The release guarantees <b>ε = {numbers.at_most(f.release.epsilon)}</b>{delta} to everyone, but it costs the "
+        f"resident at quantile {numbers.plain(f.quantile)} only <b>ε = {numbers.up(f.own)}</b>."
     )
 
 
@@ -109,9 +117,7 @@ def metrics(f: ResidentFacts) -> Iterator[Metric]:
     yield Metric(f"Own ε at quantile {numbers.plain(f.quantile)}", numbers.up(f.own), "computed from all incomes")
     yield Metric("Own ε of the richest", numbers.up(f.richest), "apart from the outlier")
     name = "Bayesian DP for 99 % of such people"
-    if math.isnan(f.most):
-        yield Metric(name, "–", "needs Gaussian noise")
-    else:
+    if not math.isnan(f.most):
         yield Metric(name, f"≈ {numbers.up(f.most)}", "estimate, no bound")
 
 

@@ -216,18 +216,19 @@ def headline(f: RocFacts) -> str:
     if math.isinf(f.epsilon):
         return "No finite ε can be proven here, so any attack may succeed: add noise or take fewer steps."
     return (
-        f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' if f.steps > 1 else ''}, the best attack is "
-        f"right at most <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
+        f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' if f.steps > 1 else ''}, no attack is right "
+        f"more than <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
     )
 
 
 def metrics(f: RocFacts) -> Iterator[Metric]:
+    if math.isinf(f.epsilon):
+        return
     whole_curve = f"at even odds, from the whole privacy curve ({f.source})"
     yield Metric("Best attack accuracy", f"≤ {numbers.chance_up(f.success)}", whole_curve)
     yield Metric("From one (ε, δ)", f"≤ {numbers.chance_up(f.alone)}", f"ε = {numbers.up(f.epsilon)}, {f.name}")
     for rate in (0.01, 0.001):
-        most = f.most(rate)
-        share = "–" if math.isnan(most) else f"≤ {numbers.chance_up(most)}"
+        share = f"≤ {numbers.chance_up(f.most(rate))}"
         yield Metric(f"TPR at FPR {numbers.percent(rate)}", share, "largest share of members that an attack finds")
 
 

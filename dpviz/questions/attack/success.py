@@ -104,7 +104,7 @@ def success(
         points=tuple(point for point in POINTS["attack"] if point.x <= largest) if facts.even else (),
         rings=tuple(rings),
         end_values=False,
-        summary=f"At ε = {numbers.entered(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
+        summary=f"At most: {'; '.join(r.hover for r in rings)}.",
     )
     return Answer(plot, facts)
 
@@ -126,8 +126,7 @@ def lines(facts: SuccessFacts, x: Array) -> Iterator[Line]:
 
 def ring(what: str, epsilon: float, value: float, color: str) -> Ring:
     """The chosen ε on its curve."""
-    text = f"{what} at ε = {numbers.entered(epsilon)}: {numbers.chance_up(value)} at most"
-    return Ring(epsilon, value, text, color)
+    return Ring(epsilon, value, f"{what} at ε = {numbers.entered(epsilon)}", color, name=numbers.chance_up(value))
 
 
 def exception(delta: float) -> float:
@@ -142,14 +141,9 @@ def exception(delta: float) -> float:
 
 def headline(f: SuccessFacts) -> str:
     pair = f"With <b>ε = {numbers.entered(f.epsilon)}</b> and δ = {numbers.delta(f.delta)}"
-    if f.even:
-        return (
-            f"{pair}, an attacker who guesses whether you took part is right at most <b>{f.right_text}</b> of the time "
-            "(chance: 50 %)."
-        )
     return (
-        f"{pair}, an attacker's belief that you took part can grow from {share(f.prior)} to at most "
-        f"<b>{numbers.chance_up(f.belief)}</b>, except with probability {numbers.delta(f.failure)}."
+        f"{pair}, no attack on whether you took part is right more than <b>{f.right_text}</b> of the time (chance: "
+        f"{share(f.unseen)})."
     )
 
 
@@ -160,7 +154,8 @@ def share(p: float) -> str:
 
 def metrics(f: SuccessFacts) -> Iterator[Metric]:
     exceptions = f"except with probability {numbers.delta(f.failure)}"
-    yield Metric("Right guesses", f"≤ {f.right_text}", "from ε and δ alone")
+    pure = "P(A) = 1/(1 + e^−ε), and what δ adds" if f.even else "from ε, δ and the prior alone"
+    yield Metric("Right guesses", f"≤ {f.right_text}", pure)
     yield Metric("Right without data", share(f.unseen), "always giving the likelier answer")
     yield Metric("Belief that you are in", f"≤ {numbers.chance_up(f.belief)}", exceptions)
     yield Metric("Odds grow", f"≤ × {numbers.up(f.odds)}", exceptions)

@@ -70,8 +70,8 @@ def rings(facts: Guessed) -> Iterator[Ring]:
         if not math.isnan(share):
             interval = f"99 % interval {numbers.probability(low)} to {numbers.probability(high)}"
             who = "sure claims" if key == "sure" else key
-            text = f"measured, {who}: {numbers.probability(share)} ({interval})"
-            yield Ring(facts.release.epsilon, share, text, COLORS[key], low, high)
+            text = f"measured, {who} ({interval})"
+            yield Ring(facts.release.epsilon, share, text, COLORS[key], low, high, name=numbers.tenths(share))
 
 
 def headline(f: Guessed) -> str:

@@ -27,7 +27,7 @@ from dpviz.questions.layout import FieldControl, Layout, Reader
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, STEPS
 from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
 from dpviz.questions.shared import LOG_Y
-from dpviz.questions.tight_band import TightBand, tight_figure, tight_part
+from dpviz.questions.tight_band import TightBand, tight_figures, tight_part
 
 POINTS_PER_BLOCK = 24
 ADDED = {
@@ -187,7 +187,7 @@ def metrics(f: SpendFacts) -> Iterator[Metric]:
     yield Metric("ε after the next block", f"≤ {numbers.up(f.ahead)}", share)
     if f.taken:
         yield Metric("Lécuyer odometer", numbers.up(f.odometer), "needs no budget, holds at any stop")
-        yield tight_figure(f.tight, None, "if planned")
+        yield from tight_figures(f.tight, "if planned")
 
 
 def notes(f: SpendFacts) -> Iterator[Note]:

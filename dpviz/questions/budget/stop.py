@@ -25,7 +25,7 @@ from dpviz.questions.layout import FieldControl, Layout, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
 from dpviz.questions.shared import LOG_X, LOG_Y
-from dpviz.questions.tight_band import TightBand, tight_figure, tight_part
+from dpviz.questions.tight_band import TightBand, tight_figures, tight_part
 from dpviz.questions.use import card_from
 
 NAMES = {
@@ -230,10 +230,9 @@ def headline(f: StopFacts) -> str:
 
 def metrics(f: StopFacts) -> Iterator[Metric]:
     odometer, other = f.anytime
-    planned = numbers.up(f.planned_epsilon)
-    beside = f"{planned} if T is fixed; {other.name}: {numbers.up(other.epsilon)}"
-    yield Metric("Stop at any time", f"ε ≤ {numbers.up(odometer.epsilon)}", f"{odometer.name}; {beside}")
-    yield Metric("T fixed in advance", f"ε ≤ {planned}", f"Rényi DP ({f.conversion}), no early stop")
+    beside = f"{odometer.name}; {other.name}: {numbers.up(other.epsilon)}"
+    yield Metric("Stop at any time", f"ε ≤ {numbers.up(odometer.epsilon)}", beside)
+    yield Metric("T fixed in advance", f"ε ≤ {numbers.up(f.planned_epsilon)}", f"Rényi DP ({f.conversion})")
     orders = f"{f.orders.count} orders"
     if f.filter_orders == "one":
         orders = f"one order α = {numbers.plain(f.orders.fixed)}"
@@ -243,7 +242,8 @@ def metrics(f: StopFacts) -> Iterator[Metric]:
         pairs = f"; from ε of steps: Rogers et al. {rogers}, Whitehouse et al. {adaptive}"
     within = f"Steps within ε = {numbers.at_most(f.target_epsilon)}"
     yield Metric(within, numbers.steps(f.allowed), f"filter, {orders}{pairs}")
-    yield tight_figure(f.tight, None if Tight.name in f.curves else "off", "for steps planned")
+    if Tight.name in f.curves:
+        yield from tight_figures(f.tight, "for steps planned")
 
 
 def notes(f: StopFacts) -> Iterator[Note]:

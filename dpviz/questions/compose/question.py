@@ -1,7 +1,6 @@
 """The question how ε grows with steps, and its controls."""
 
 import math
-from dataclasses import replace
 
 from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.fields import numbers
@@ -9,7 +8,6 @@ from dpviz.gradients.clipped_law import threshold_over_median
 from dpviz.mechanisms import Event
 from dpviz.questions import (
     SIGMA,
-    SIZE,
     Answer,
     Question,
     Words,
@@ -18,7 +16,6 @@ from dpviz.questions import (
     kinds,
     published,
     slow_facts,
-    units,
 )
 from dpviz.questions.compose import curves, later
 from dpviz.questions.compose.curves import growth
@@ -40,9 +37,7 @@ def layout(get: Reader) -> Layout:
     *first, delta = kinds.controls(get)
     first += [curves.ORDER] if WITH_ORDERS & set(shown) else []
     if BAYESIAN in shown:
-        first.append(FieldControl((curves.QUANTILE,), caption=noise_of(get)))
-        linked = "Bayesian DP uses the same value: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
-        delta = replace(units.suggested(SIZE, get), caption=linked)
+        first += [FieldControl((curves.QUANTILE,), caption=noise_of(get)), FieldControl((DELTA_MU,))]
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, *experts(TRIED, *[LAW] * (get(TRIED) > 1)))}
     if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, curves.PSI)
@@ -52,7 +47,7 @@ def layout(get: Reader) -> Layout:
                 *(() if math.isinf(get(curves.SAMPLES)) else (FAILURE,)),
                 *experts(curves.DEFINITION),
             )
-        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, curves.READING))
+        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(curves.READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
     options = offered(curves.CURVES, kinds.read(get))
     return groups | {

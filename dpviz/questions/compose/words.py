@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from dpviz.accounting.bound import Bound
 from dpviz.accounting.meanings import DELTA, DELTA_MU
 from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.accounting.tuning import SCORE
@@ -14,13 +15,15 @@ from dpviz.questions.compose.options import BayesianOptions
 from dpviz.questions.compose.sample import Beside, Promise
 from dpviz.questions.kinds import assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
-from dpviz.questions.tight_band import tight_figure
+from dpviz.questions.tight_band import tight_figures
 
 
 def headline(f: ComposeFacts) -> str:
     steps = f.mechanism.step + (f"s{f.mechanism.several}" if f.steps > 1 else "")
     grown = f"After <b>{numbers.steps(f.steps)}</b> {steps}"
     grown += ", no ε is proven" if math.isinf(f.epsilon) else f", <b>ε ≤ {numbers.up(f.epsilon)}</b>"
+    if not f.numerical and f.tightest is not None:
+        grown += f" ({NAMES[f.tightest]})"
     if (later := f.later_epsilon) is not None and math.isfinite(later):
         grown += f"; after {numbers.steps(LONGER * f.steps)}, ε ≤ {numbers.up(later)}"
     secret = f.mechanism.adjacency.secret
@@ -43,26 +46,20 @@ def best_of_runs(f: ComposeFacts) -> str:
 
 
 def metrics(f: ComposeFacts) -> Iterator[Metric]:
-    yield smallest_bound(f)
+    if f.tightest is not None:
+        yield smallest_bound(f.bounds[f.tightest], f.tightest)
     if f.law:
-        yield Metric("Bayesian ε", f"≤ {numbers.up(f.promise)}", "weaker: for typical examples, not outliers")
+        yield Metric("Bayesian ε", f"≤ {numbers.up(f.promise)}", "weaker: not for outliers")
     if f.bayesian:
         yield sample_bound(f.bayesian)
-    not_here = "not for this mechanism" if Tight.name in f.excluded else None
-    yield tight_figure(f.tight, not_here if Tight.name in f.curves else "off")
+    if Tight.name in f.curves and Tight.name not in f.excluded:
+        yield from tight_figures(f.tight)
     yield f.guess.figure
-    if not f.law and not f.bayesian:
-        off = "not for this mechanism" if BAYESIAN in f.excluded else "off"
-        yield Metric("Bayesian ε", "–", "not defined here" if f.problem else off)
 
 
-def smallest_bound(f: ComposeFacts) -> Metric:
-    name, best = "Best bound by formula", f.tightest
-    if best is None:
-        return Metric(name, "–", "no formula for this mechanism" if f.excluded else "no curve is on")
-    bound = f.bounds[best]
+def smallest_bound(bound: Bound, accountant: str) -> Metric:
     order = "" if math.isnan(bound.order[-1]) else f", order α = {numbers.plain(bound.order[-1])}"
-    return Metric(name, f"ε ≤ {numbers.up(bound.epsilon[-1])}", f"{NAMES[best]}{order}")
+    return Metric("Best bound by formula", f"ε ≤ {numbers.up(bound.epsilon[-1])}", f"{NAMES[accountant]}{order}")
 
 
 def sample_bound(promise: Promise) -> Metric:

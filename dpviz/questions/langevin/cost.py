@@ -19,7 +19,7 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import CONVERSION, Chain
 from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
-from dpviz.questions.tight_band import TightBand, band, tight_figure
+from dpviz.questions.tight_band import TightBand, band, tight_figures
 
 TIGHT_MARKS, TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 12, 44, 132
 LAST = flag("llast")
@@ -244,11 +244,11 @@ def metrics(f: StepsCostFacts) -> Iterator[Metric]:
     if f.last is None:
         classic = f"classic conversion: {numbers.up(f.classic_epsilon)}"
         yield Metric("Rényi DP, composed", f"ε ≤ {numbers.up(f.epsilon)}", classic)
-        yield tight_figure(f.tight)
+        yield from tight_figures(f.tight)
     else:
         every = f"all models along the way: {numbers.up(f.epsilon)}"
         yield Metric("Last model, Rényi DP", f"ε ≤ {numbers.up(f.released_epsilon)}", every)
-        yield tight_figure(f.tight, None, "of all models")
+        yield from tight_figures(f.tight, "of all models")
     if (other := f.chain.with_other_noise) is not None:
         yield Metric(
             f"With noise {other.variance}", f"ε ≤ {numbers.up(f.other)}", f"all models, Rényi; here {f.chain.variance}"

@@ -44,6 +44,8 @@ def along_noise(
 
     facts = facts_without_dp(ask, "noise_multiplier", add)
     needs = crossed(curves, facts.valid)
+    if Tight.name not in ask.left:
+        needs[Tight.name] = Need(None, waits=True)
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=needs, axis=plan)
     plot = LinePlot(
         x=kinds.noise_axis(mechanism, lowest_noise, largest_noise, facts.unit),
@@ -55,6 +57,7 @@ def along_noise(
         ),
         lines=tuple(line(curve, facts, plan, ask.delta if curve.key in ask.dp else ask.weak_delta) for curve in curves),
         rings=crossings(facts, lowest_noise, largest_noise),
+        end_values=False,
         guides=(
             Guide("y", target, f"target ε = {numbers.entered(target)}"),
             kinds.noise_guide(mechanism, facts.noise),
@@ -81,8 +84,6 @@ def crossed(curves: Sequence[Curve], valid: Collection[str]) -> dict[str, Need]:
         for curve in curves
         if not curve.key.startswith("printed.")
     }
-    if Tight.name in valid:
-        needs[Tight.name] = Need(None, waits=True)
     return needs
 
 
@@ -91,8 +92,9 @@ def crossings(facts: Needs, low: float, high: float) -> tuple[Ring, ...]:
         Ring(
             need.value,
             facts.target,
-            f"{facts.curves[key].name} reaches the target at <b>{facts.symbol} = {facts.text(key)}</b>",
+            f"{facts.curves[key].name} reaches the target",
             hue(key),
+            name=f"{facts.symbol} {facts.text(key)}",
         )
         for key, need in facts.needs.items()
         if need.value is not None and low < need.value < high

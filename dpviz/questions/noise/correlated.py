@@ -176,9 +176,11 @@ def correlated(
 
 
 def rings(f: CorrelatedFacts) -> tuple[Ring, ...]:
-    best = f"best: κ = {numbers.plain(f.best.decay)}, error {f.best.error:.3f}"
-    mine = f"κ = {numbers.plain(f.mine.decay)}, error {f.mine.error:.3f}"
-    return Ring(*f.best, best, look.ORANGE, name="best κ"), Ring(*f.mine, mine, look.GREY)
+    best, mine = (f"κ = {numbers.plain(one.decay)}" for one in (f.best, f.mine))
+    return (
+        Ring(*f.best, f"the best, {best}", look.ORANGE, name=f"best κ: {numbers.percent(f.best.error)}"),
+        Ring(*f.mine, mine, look.GREY, name=f"my κ: {numbers.percent(f.mine.error)}"),
+    )
 
 
 def noise_for(target_epsilon: float, delta: float, **mechanism: Any) -> float:

@@ -161,14 +161,10 @@ def headline(f: ExpectedFacts) -> str:
 
 
 def metrics(f: ExpectedFacts) -> Iterator[Metric]:
-    yield best_metric("Measured here", f.best_measured, "no run with this ε and δ")
-    yield best_metric("Published", f.best_published, "none with this ε and δ")
-    if f.own:
-        yield best_metric("Your own runs", f.best_own, "none with this ε and δ")
-
-
-def best_metric(name: str, point: Reached | None, none: str) -> Metric:
-    return Metric(name, "–", none) if point is None else Metric(name, numbers.tenths(point.accuracy), point.bound)
+    best = {"Measured here": f.best_measured, "Published": f.best_published, "Your own runs": f.best_own}
+    for name, point in best.items():
+        if point is not None:
+            yield Metric(name, numbers.tenths(point.accuracy), point.bound)
 
 
 def notes(f: ExpectedFacts) -> Iterator[Note]:

@@ -59,13 +59,14 @@ def guarantee(f: Needs, key: str) -> str:
 
 
 def metrics(f: Needs) -> Iterator[Metric]:
-    yield dp_metric(f)
-    yield bayesian_metric(f)
-    compared = f"against {name_of(f.compared)}" if f.saved and f.compared else ""
-    yield Metric("Bayesian DP instead of DP", f.saved or "–", compared)
-    if Tight.name in f.needs:
+    if f.dp is not None:
+        attack = "" if f.chance.curve is None else f"; best attack accuracy ≤ {f.chance.right}"
+        yield Metric(f"DP: {f.symbol}", f.text(f.dp), f"{name_of(f.dp)}{attack}")
+    if f.bayesian is not None:
+        yield bayesian_metric(f, f.bayesian)
+    if (tight := f.needs.get(Tight.name)) and (tight.waits or tight.value is not None):
         yield Metric(f"PLD: {f.symbol}", f.text(Tight.name), "what the mechanism itself needs")
-    elif f.here:
+    if f.here:
         key, epsilon = f.here
         name = f"ε at my {f.ask.mechanism.symbol} = {numbers.entered(f.noise)}"
         yield Metric(name, numbers.up(epsilon), name_of(key))
@@ -73,19 +74,11 @@ def metrics(f: Needs) -> Iterator[Metric]:
         yield f.chance.figure
 
 
-def dp_metric(f: Needs) -> Metric:
-    if f.dp is None:
-        return Metric(f"DP: {f.symbol}", "–", "no answer here")
-    attack = "" if f.chance.curve is None else f"; best attack accuracy ≤ {f.chance.right}"
-    return Metric(f"DP: {f.symbol}", f.text(f.dp), f"{name_of(f.dp)}{attack}")
-
-
-def bayesian_metric(f: Needs) -> Metric:
-    if f.bayesian is None:
-        return Metric(f"Bayesian DP: {f.symbol}", "–", "no answer here")
-    kind = "certified" if f.certified else "estimate, no bound"
-    note = f"C at {f.quantile(f.bayesian)}, {'this distribution' if f.known else kind}"
-    return Metric(f"Bayesian DP: {f.symbol}", f.text(f.bayesian), note)
+def bayesian_metric(f: Needs, key: str) -> Metric:
+    """Its best answer, and what that saves."""
+    data = "for norms of this distribution" if f.known else "certified" if f.certified else "estimate, no bound"
+    saved = f"; {f.saved} against {name_of(f.compared)}" if f.saved and f.compared else ""
+    return Metric(f"Bayesian DP: {f.symbol}", f.text(key), f"weaker: {data}, clipped at {f.quantile(key)}{saved}")
 
 
 def notes(f: Needs) -> Iterator[Note]:

@@ -231,8 +231,8 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
         plot = replace(plot, lines=(line,))
     value = facts.need.value
     if value is not None and facts.x[0] < value < facts.x[-1]:
-        text = f"keeps the target at <b>{facts.mechanism.symbol} = {facts.text}</b>"
-        plot = replace(plot, rings=(Ring(value, facts.target, text, look.ORANGE),))
+        name = f"{facts.mechanism.symbol} {facts.text}"
+        plot = replace(plot, rings=(Ring(value, facts.target, "keeps the target", look.ORANGE, name=name),))
     return plot
 
 
@@ -276,15 +276,15 @@ def headline(f: RiskFacts) -> str:
 
 
 def metrics(f: RiskFacts) -> Iterator[Metric]:
-    symbol, here, epsilon = f.mechanism.symbol, "–", "–"
-    if not f.why and f.need.waits:
-        here = epsilon = "…"
-    elif not f.why and f.here is not None:
-        here = f"≤ {f.written(f.here)}"
-        epsilon = "–" if f.epsilon is None else f"≤ {numbers.up(f.epsilon)}"
-    yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; PLD")
-    yield Metric(f"Risk at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
-    yield Metric("ε with the noise needed", epsilon, f"at δ = {numbers.delta(f.delta)}")
+    symbol, waits = f.mechanism.symbol, not f.why and f.need.waits
+    if waits or f.need.value is not None:
+        yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; PLD")
+    if waits or f.here is not None:
+        here = "…" if f.here is None else f"≤ {f.written(f.here)}"
+        yield Metric(f"Risk at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
+    if waits or f.epsilon is not None:
+        epsilon = "…" if f.epsilon is None else f"≤ {numbers.up(f.epsilon)}"
+        yield Metric("ε with the noise needed", epsilon, f"at δ = {numbers.delta(f.delta)}")
 
 
 def notes(f: RiskFacts) -> Iterator[Note]:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from dpviz.accounting.methods import BAYESIAN, Tight
+from dpviz.charts import LinePlot, Ring
 from dpviz.questions import DELTA, Answer, Block, Slow, cards, gradient_fields, guessing, kinds, slow_facts, tight_band
 from dpviz.questions.layout import FieldControl, Item, Layout, Reader, experts, fields_of
 from dpviz.questions.methods import AMPLIFIED, RARE, offered
 from dpviz.questions.needed import Composed, Need, Search, dp_need
-from dpviz.questions.noise.answers import answers
+from dpviz.questions.noise.answers import answers, hue
 from dpviz.questions.noise.curves import QUANTILES
 from dpviz.questions.noise.needs import Needs
 from dpviz.questions.noise.settings import METHODS, asks, weak
@@ -41,7 +42,14 @@ def tight_part(answer: Answer[Needs]) -> tuple[TightBand | None, Need | None]:
 def with_tight(answer: Answer[Needs], part: tuple[TightBand | None, Need | None]) -> Answer[Needs]:
     band, need = part
     facts = replace(answer.facts, tight=band, needs=answer.facts.needs | ({Tight.name: need} if need else {}))
-    plot = answers(facts) if band is None else tight_band.with_bands(answer, tight_band.band(band))
+    if band is None:
+        return replace(answer, plot=answers(facts), facts=facts)
+    plot = tight_band.with_bands(answer, tight_band.band(band))
+    assert isinstance(plot, LinePlot)
+    if need and need.value is not None and facts.axis and facts.axis.low < need.value < facts.axis.high:
+        name = f"{facts.symbol} {facts.text(Tight.name)}"
+        ring = Ring(need.value, facts.target, f"{Tight().label} reaches the target", hue(Tight.name), name=name)
+        plot = replace(plot, rings=(*plot.rings, ring))
     return replace(answer, plot=plot, facts=facts)
 
 

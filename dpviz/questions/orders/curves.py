@@ -198,8 +198,8 @@ def rings(lines: Sequence[Line]) -> list[Ring]:
     for line in lines:
         best = least(line)
         if not math.isnan(best.order):
-            hover = f"smallest {line.name}: <b>{numbers.epsilon(best.value)}</b> at λ = {numbers.plain(best.order)}"
-            built.append(Ring(best.order, best.value, hover, line.hue))
+            hover = f"smallest {line.name}, at λ = {numbers.plain(best.order)}"
+            built.append(Ring(best.order, best.value, hover, line.hue, name=numbers.up(best.value)))
     return built
 
 

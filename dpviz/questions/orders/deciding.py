@@ -17,7 +17,7 @@ from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, orders_question, theorems
 from dpviz.questions.question import Block
-from dpviz.questions.tight_band import TightBand, tight_figure, tight_part, with_bands
+from dpviz.questions.tight_band import TightBand, tight_figures, tight_part, with_bands
 from dpviz.questions.use import Plan, checked, use_it
 
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
@@ -92,13 +92,16 @@ def deciding(
     x = np.asarray(improved.x)
     rung = [] if sample_rate == 0.0 else curves.rings(lines)
     if not math.isnan(old.order):
-        hover = f"moments accountant (whole λ ≤ 32): <b>{numbers.epsilon(old.value)}</b> at λ = {old.order:.0f}"
-        rung.append(Ring(old.order, old.value, hover, look.style(Moments.name).color))
+        hover = f"moments accountant (whole λ ≤ 32), at λ = {old.order:.0f}"
+        name = numbers.up(old.value)
+        name = "" if any(ring.name == name for ring in rung) else name  # as of the classic conversion beside it
+        rung.append(Ring(old.order, old.value, hover, look.style(Moments.name).color, name=name))
     plot = LinePlot(
         x=curves.order_axis(x, largest, log=log_x, shown=nearby(improved, largest, log_x)),
         y=curves.value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=curves.around(lines, log_y)),
         lines=lines,
         rings=tuple(rung),
+        end_values=False,
         names_on_lines=True,  # both arms of ε(λ) leave through the top: names at their ends would stand beside nothing
         summary=curves.lowest_point(improved),
     )
@@ -169,11 +172,10 @@ def metrics(f: DecidingFacts) -> Iterator[Metric]:
     if f.sample_rate == 0:
         at = "nothing is released"
     yield Metric("Rényi DP (improved conversion)", f"ε ≤ {numbers.up(f.epsilon)}", at)
-    yield tight_figure(f.tight, None if f.useful else "")
+    if f.useful:
+        yield from tight_figures(f.tight)
     yield f.guess.figure
-    if math.isnan(f.moments.order):
-        yield Metric("Moments accountant", "–")
-    else:
+    if not math.isnan(f.moments.order):
         order = f"at λ = {f.moments.order:.0f}, of 1 to {curves.MOST_MOMENTS}"
         yield Metric("Moments accountant", f"ε ≤ {numbers.up(f.moments.value)}", order)
 

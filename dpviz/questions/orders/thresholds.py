@@ -94,9 +94,9 @@ def headline(f: ThresholdFacts) -> str:
 
 def metrics(f: ThresholdFacts) -> Iterator[Metric]:
     for name, best in f.best:
-        order = "–" if math.isnan(best.order) else f"λ = {best.order:.0f}"
-        which = "the last one shown" if best.order == f.last else "the best whole order"
-        yield Metric(f"ε at {name}", f"≤ {numbers.up(best.value)}", f"{order}, {which}")
+        if not math.isnan(best.order):
+            which = "the last one shown" if best.order == f.last else "the best whole order"
+            yield Metric(f"ε at {name}", f"≤ {numbers.up(best.value)}", f"λ = {best.order:.0f}, {which}")
 
 
 def notes(f: ThresholdFacts) -> Iterator[Note]:
