@@ -42,7 +42,7 @@ def form(at):  # type: ignore[no-untyped-def]
 
 
 def test_what_is_entered_on_compose_is_on_every_page_that_has_it() -> None:
-    at = open_app("compose", "curves=tight&mech=gaussian&persons=1&tried=1")
+    at = open_app("compose", "curves=tight&mech=gaussian&persons=1&tried=1&units=person")
     for field, text in {"sigma": "1.1", "batch": "256", "epochs": "60", "persons": "5", "tried": "40"}.items():
         enter(at, field, text)
     at.selectbox(key="slider.mech").select("shuffled").run()
@@ -70,8 +70,8 @@ def test_what_is_entered_in_the_form_of_a_claim_is_on_compose() -> None:
     found = [told[key] for key in ("sigma", "n", "batches", "steps", "persons")]
     assert found == ["1.1", "50000", "195", "60", "5"]
     group(at, kinds.KIND.label).select("gaussian").run()
-    told = {key: one["text"] for key, one in controls(at).items()}
-    assert (told["batch"], told["epochs"]) == ("256", "60"), "and comes back"
+    below = [controls(at)[field]["why"] for field in ("q", "steps")]
+    assert below == ["256 of 50\u202f000", "60 epochs"], "and comes back"
     assert set_to(at, STEPS) == 11719
 
 
@@ -145,7 +145,7 @@ def test_a_text_settles_nothing_by_what_the_run_starts_with() -> None:
     press(at, "Fill the form")
     assert {"kbatch", "kepochs"} <= {*at.session_state["value.kopen"]}
     to(at, "compose")
-    enter(at, "batch", "256")
+    enter(at, "q", "256 of 60000")
     assert "kbatch" not in at.session_state["value.kopen"], "an entry on another page settles it too"
     assert "kepochs" in at.session_state["value.kopen"]
 
