@@ -83,8 +83,8 @@ def made(get: Reader, *, with_steps: bool) -> str:
 
 def captions(get: Reader, *, with_steps: bool) -> dict[str, str]:
     """What stands below q, T, batch and epochs, by their keys: the same in the other units."""
-    drawn, lasting = batch(get), epochs(get)
-    captions = {RATE.key: f"{_counted(drawn)} of {numbers.steps(get(SIZE))}"}
+    lasting = epochs(get)
+    captions = {RATE.key: f"{_counted(batch(get))} of {numbers.steps(get(SIZE))}"}
     captions[(EPOCHS if with_steps else BATCH).key] = made(get, with_steps=with_steps)
     if with_steps:
         captions[STEPS.key] = f"{_counted(lasting)} epoch{'' if lasting == 1 else 's'}"
