@@ -42,8 +42,14 @@ def form(at):  # type: ignore[no-untyped-def]
 
 
 def test_what_is_entered_on_compose_is_on_every_page_that_has_it() -> None:
-    at = open_app("compose", "curves=tight&mech=gaussian&persons=1&tried=1&units=person")
-    for field, text in {"sigma": "1.1", "batch": "256", "epochs": "60", "persons": "5", "tried": "40"}.items():
+    at = open_app("compose", "curves=tight&mech=gaussian&persons=1&tried=1")
+    for field, text in {
+        "sigma": "1.1",
+        "q": "256 of 60000",
+        "steps": "60 epochs",
+        "persons": "5",
+        "tried": "40",
+    }.items():
         enter(at, field, text)
     at.selectbox(key="slider.mech").select("shuffled").run()
     at.session_state["value.aview"] = "roc"
