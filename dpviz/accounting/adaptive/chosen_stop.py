@@ -76,7 +76,7 @@ def _split(spread: float, cell: float, reach: float) -> Array:
     The tails beyond `reach` standard deviations, below 1e-4 δ, count as the last moves.
     """
     most = math.ceil((reach * spread + 0.5 * spread * spread) / cell) + 1
-    ends = cell * np.arange(-most, most + 1)
+    ends = cell * np.arange(-most, most + 1, dtype=np.float64)
     under_q, under_p = (_masses((ends - mean) / spread) for mean in (-0.5 * spread**2, 0.5 * spread**2))
     left, right = np.exp(ends[:-1]), np.exp(ends[1:])
     to_right = np.clip((under_p - left * under_q) / (right - left), 0.0, under_q)

@@ -62,7 +62,7 @@ class ClippingFacts:
         threshold: C.
         mean: what C does; None without clipping.
         best, least: the C with the least error on the chart, and this error; NaN without clipping.
-    average: what clipping the average would cost, where that is asked; None elsewhere.
+        average: what clipping the average would cost, where that is asked; None elsewhere.
         largest: without clipping, medians of the largest of a thousand, a million and a billion norms.
     """
 
