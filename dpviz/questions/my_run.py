@@ -69,8 +69,8 @@ def _length(get: Reader) -> Phrase:
         return Phrase(f"{runs}{_counted(count, 'epoch')}", field.key, runs, " epochs", others=(STEPS.key,))
     if kind.step == "epoch":
         return Phrase(_counted(steps, "epoch"), STEPS.key, "", " epochs")
-    if "sample_rate" not in kind.parameters() or get(units.UNITS) == "mechanism":
-        return Phrase(_counted(steps, "step"), STEPS.key, "", " steps", others=(units.EPOCHS.key, units.BATCH.key))
+    if "sample_rate" not in kind.parameters():
+        return Phrase(_counted(steps, "step"), STEPS.key, "", " steps")
     return Phrase(_counted(units.epochs(get), "epoch"), units.EPOCHS.key, "", " epochs", others=(RATE.key, STEPS.key))
 
 

@@ -55,6 +55,8 @@ def test_what_is_entered_on_compose_is_on_every_page_that_has_it() -> None:
     at.session_state["value.aview"] = "roc"
     for place in ("noise", "attack", "budget"):
         to(at, place)
+        if place == "noise":
+            open_part(at, "noise.group", ["Ask", "Mechanism", "Show"], "Mechanism")
         told = {key: one["text"] for key, one in controls(at).items()}
         expected = {"sigma": "1.1", "batches": "234", "steps": "60", "persons": "5", "tried": "40"}
         assert place == "budget" or told.items() >= {"batches": "234", "steps": "60"}.items()
