@@ -1,7 +1,8 @@
 // What a newcomer meets in the first view, the side bar excluded: controls, words, and how high the chart is.
 //
-// A control is a focusable element; a slider with its number's field is one. Words are those of visible text outside the
-// chart; an icon's name is none. "In view" is within the window without scrolling.
+// A control is a focusable element; a slider with its number's field is one, and so is the strip of the run. Words are
+// those of visible text outside the chart and that strip; an icon's name is none. "In view" is within the window without
+// scrolling.
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
   // What is clipped away, or within what is, is there for readers alone.
@@ -16,14 +17,15 @@
   for (const element of main.querySelectorAll(focusable)) {
     if (!visible(element) || element.tabIndex < 0) continue;
     const number = element.matches('input') && element.closest('.dpviz-number');
+    const strip = element.closest('.dpviz-run');
     const name = element.getAttribute('aria-label') || element.textContent.trim() || element.name || element.tagName;
-    controls.set(number || element, number ? number.dataset.field : name.slice(0, 40));
+    controls.set(number || strip || element, number ? number.dataset.field : name.slice(0, 40));
   }
   const words = [];
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const {parentElement: parent, textContent} = walker.currentNode;
-    if (!textContent.trim() || parent.closest('style, script, svg, [data-testid="stIconMaterial"], .dpviz-chart, .dpviz-unseen') || !visible(parent)) continue;
+    if (!textContent.trim() || parent.closest('style, script, svg, [data-testid="stIconMaterial"], .dpviz-chart, .dpviz-run, .dpviz-unseen') || !visible(parent)) continue;
     words.push(...textContent.trim().split(/\s+/));
   }
   const plot = [...main.querySelectorAll('.dpviz-chart .cartesianlayer .bg, .dpviz-chart .main-svg')].map(e => e.getBoundingClientRect());

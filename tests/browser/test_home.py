@@ -49,7 +49,7 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
         page.mouse.wheel(0, 100)
     expect(page).to_have_url("/?stop=5&v=3")
     wait_idle(page)
-    expect(headline(page)).to_contain_text("the best attack is right at most")
+    expect(headline(page)).to_contain_text("no attack is right more than")
     expect(headline(page)).to_be_in_viewport()
     expect(fifth).to_be_in_viewport()
     expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 9")

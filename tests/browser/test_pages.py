@@ -39,8 +39,8 @@ def langevin(conversion: str) -> str:
     ("address", "kind", "words"),
     [
         ("attack?target=3&v=3", "headline", lambda: [share(dpviz.attack_success(3.0, delta=1e-5))]),
-        # At π = 0.01 the best guess is right in 99 % whatever ε is; what can be believed starts at the prior.
-        ("attack?aprior=0.01&target=0.036&v=3", "headline", lambda: ["from 1", "1.1"]),
+        # At π = 0.01 guessing is right in 99 % whatever ε is; how much more an attack is needs a digit more.
+        ("attack?aprior=0.01&target=0.036&v=3", "headline", lambda: ["99.01"]),
         ("attack?aview=town", "headline", list),
         ("attack?aview=releases", "headline", list),
         ("orders?steps=20000", "headline", lambda: [spent("renyi")]),

@@ -107,7 +107,7 @@ def test_where_more_than_numbers_would_change_the_whole_page_follows(page: Page,
 
 def test_a_control_that_a_chart_told_something_else_is_drawn_again_after_undo(page: Page) -> None:
     """Its data are then those of its first drawing, of which the browser by itself would notice nothing."""
-    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100)
+    open_page(page, "compose", curves="moments.strong", n=1000, q=0.1, steps=100, units="person")
     settled(page, "batch", "30")
     expect(control(page, "epochs")).to_contain_text("T = 334 steps")
     page.keyboard.press("Control+z")

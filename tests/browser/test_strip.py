@@ -17,7 +17,7 @@ def line(page: Page):  # type: ignore[no-untyped-def]
 
 
 def test_the_strip_and_the_controls_agree_while_a_hand_moves_and_after(page: Page) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="person")
     expect(line(page)).to_have_text(re.compile("σ 4600 of 60.000100 epochsPoissonδ 1e-5"))
     handle = slider(page, "sigma")
     handle.focus()
