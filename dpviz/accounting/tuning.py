@@ -38,6 +38,9 @@ SCORE = (
     "private data, such as accuracy on a private validation set, must be counted in each run's own ε."
 )
 METHODS = (Tight.name, Renyi.name)
+Method = Literal["tight", "renyi"]
+ALL_BOUNDS: Method = "tight"
+RENYI_ALONE: Method = "renyi"
 
 
 Law = Literal["geometric", "negative_binomial", "poisson", "fixed"]
@@ -49,7 +52,7 @@ class Search(TypedDict, total=False):
     runs: float
     law: Law
     shape: float
-    method: Literal["tight", "renyi"]
+    method: Method
 
 
 @overload

@@ -211,7 +211,7 @@ class Guide:
     Attributes:
         axis: "y" for a level line, "x" for an upright one.
         at: where, in data units.
-        name: beside it.
+        name: beside it; empty where another mark names it.
         noted: whether a note says so where the axes do not reach it.
     """
 

@@ -23,7 +23,6 @@ LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 
 _PAPER: Annotation = {"xref": "paper", "yref": "paper"}
 _EDGE = 0.12  # names on lines keep off the edges by so much of the plot
-_BESIDE = 5.0  # pixels from an upright line to its name
 _AWAY = 7  # pixels between a line and its name
 _OFF = 4.0  # pixels that a name keeps off its own line, where it can
 _CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left and above it, and so on
@@ -249,10 +248,7 @@ def ring_names(
     courses += [plane.course(x, band.x, band.upper) for band in bands]
     courses += [np.full_like(x, plane.y.share(guide.at)) for guide in guides if guide.axis == "y"]
     taken = [Box(plane.x.share(ring.x), plane.y.share(ring.y), 16.0, 16.0) for ring in rings]
-    for guide in guides:
-        if guide.axis == "x":
-            place = plane.x.share(guide.at)
-            taken += [Box(place, 0.5, 1.0, plane.inner), _upright_box(guide.name, place, plane)]
+    taken += [Box(plane.x.share(guide.at), 0.5, 1.0, plane.inner) for guide in guides if guide.axis == "x"]
     names = []
     for index, ring in enumerate(rings):
         if not ring.name:
@@ -342,7 +338,8 @@ def guide_marks(
             lines.append(_straight(guide.axis, place, color=look.rgba("#808080", 0.8), width=1.5, dash="dash"))
             others = courses + [np.full_like(x, level) for level in levels if level != place]
             named = _on_level if guide.axis == "y" else _on_upright
-            names.append(named(guide.name, place, plane, x, others, heights))
+            if guide.name:
+                names.append(named(guide.name, place, plane, x, others, heights))
         elif guide.noted:
             notes.append(f"{guide.name} lies outside the chart.")
     return lines, names, notes
@@ -375,18 +372,5 @@ def _on_level(
 
 def _on_upright(name: str, place: float, *_: Any) -> Annotation:
     """At the top, on the side with more room."""
-    side = _side(place)
-    return _on_paper(name, place, 1, xanchor="right" if side < 0 else "left", xshift=side * _BESIDE, yanchor="top")
-
-
-def _upright_box(name: str, place: float, plane: Plane) -> Box:
-    """Around that name."""
-    width, height = text_width(name, look.SMALL_SIZE), 1.5 * look.SMALL_SIZE
-    return Box(
-        place + _side(place) * (_BESIDE + 0.5 * width) / plane.width, 1 - 0.5 * height / plane.inner, width, height
-    )
-
-
-def _side(place: float) -> int:
-    """Where an upright line's name has more room: left (−1) or right (+1) of it."""
-    return -1 if place > 0.7 else 1
+    left = place > 0.7
+    return _on_paper(name, place, 1, xanchor="right" if left else "left", xshift=-5 if left else 5, yanchor="top")

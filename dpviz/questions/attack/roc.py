@@ -215,10 +215,10 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
 def headline(f: RocFacts) -> str:
     if math.isinf(f.epsilon):
         return "No finite ε can be proven here, so any attack may succeed: add noise or take fewer steps."
-    return (
-        f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' if f.steps > 1 else ''}, no attack is right "
-        f"more than <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
-    )
+    after = f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' * (f.steps > 1)}"
+    if f.success == 1.0:
+        return f"{after}, an attack may be right <b>every time</b> (chance: 50 %)."
+    return f"{after}, no attack is right more than <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
 
 
 def metrics(f: RocFacts) -> Iterator[Metric]:

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
-from dpviz.accounting.tuning import Law, Search
+from dpviz.accounting.tuning import ALL_BOUNDS, RENYI_ALONE, Law, Method, Search
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import kinds
 from dpviz.questions.budget.blocks import Block
@@ -191,11 +190,11 @@ def protecting(step: Mechanism, rows: int, *, replace: bool) -> Mechanism:
 def renyi_above(known: Described, delta: float) -> float:
     """The upper bound on ε by Rényi divergences."""
     if known.has_random_runs:
-        return _tuned(known, known.loose, delta, "renyi")
+        return _tuned(known, known.loose, delta, RENYI_ALONE)
     return float(dpviz.accountant(Renyi.name).of_events(known.loose, delta).epsilon)
 
 
-def _tuned(known: Described, events: Events, delta: float, method: Literal["tight", "renyi"]) -> float:
+def _tuned(known: Described, events: Events, delta: float, method: Method) -> float:
     """ε of the best of a random number of runs."""
     ((mechanism, steps),) = events
     search: Search = {"runs": known.runs, "law": known.law, "method": method}
@@ -212,7 +211,7 @@ def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
     if known.has_random_runs:
         some = -math.expm1(-known.runs) if known.law == "poisson" else 1.0
         one = ends(dataclasses.replace(known, runs=1, law="fixed"), renyi, min(delta / some, 1.0 - 1e-12))
-        return one[0], min(renyi, _tuned(known, known.above, delta, "tight"))
+        return one[0], min(renyi, _tuned(known, known.above, delta, ALL_BOUNDS))
     low = max(float(np.asarray(tight_epsilon_of_events(events, delta).lower)) for events in known.below)
     exact = all(step.as_gaussian is not None for step, _ in known.above)
     if not exact and min(renyi, max(rough_epsilon(*each, delta) for each in known.above)) > LARGEST:

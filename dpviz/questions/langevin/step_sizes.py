@@ -93,9 +93,9 @@ def compared(f: ComparedFacts) -> LinePlot:
     axis = Axis(
         "ε", column="epsilon", log=True, shown=(float(x[0]), float(x[-1])), hover="ε = %{x:.4~g}", write=numbers.up
     )
-    plot = sizes(chain, x, largest, axis, Guide("x", chain.claim, f"ε = {chain.claim:g}", noted=False))
-    rings = [ring(chain.claim, f.largest, THEOREMS[chain.theorem][1])] if f.largest > 0 else []
-    lines = list(plot.lines)
+    place = Guide("x", chain.claim, f"ε = {chain.claim:g}", noted=False)
+    plot = with_answer(sizes(chain, x, largest, axis), f, place)
+    lines, rings = list(plot.lines), list(plot.rings)
     if f.numerical is not None:
         along, inverse = within(f.numerical, float(x[0]), float(x[-1]))
         for one in both_noises(chain):
@@ -103,7 +103,7 @@ def compared(f: ComparedFacts) -> LinePlot:
             y, name = inverse / one.setting.cost, f"PLD, {one.variance}"
             lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain))
         if f.numerical.at_target > 0:
-            rings.append(replace(ring(chain.claim, f.numerical_size(chain), look.GREY), name=""))
+            rings.append(replace(ring(place, f.numerical_size(chain), look.GREY), name=""))
     return replace(plot, lines=tuple(lines), rings=tuple(rings), regions=wang_region(chain))
 
 
@@ -118,10 +118,10 @@ def within(numerical: NumericalStepSizes, low: float, high: float) -> tuple[Arra
     return along, np.exp(np.interp(np.log(along), *points))
 
 
-def ring(x: float, size: float, color: str) -> Ring:
+def ring(place: Guide, size: float, color: str) -> Ring:
     """The answer, where it is on a curve."""
     value = numbers.at_least(size)
-    return Ring(x, size, f"η₁ ≤ {value}", color, name=f"η₁ {value}")
+    return Ring(place.at, size, f"η₁ ≤ {value}", color, name=f"η₁ {value}")
 
 
 def both_noises(chain: SamplerPlan) -> list[SamplerPlan]:
@@ -264,8 +264,8 @@ def against_size(chain: SamplerPlan, *, rule: Annotated[bool, RULE]) -> Answer[B
 
     axis = Axis("data set N", column="n", log=True, kind="steps", hover="N = %{x:,d}", write=numbers.steps)
     facts = BySizeFacts(here, allowed_step_sizes(here), sizes=for_claim(here), along=largest(here.theorem))
-    plot = sizes(here, SIZES, largest, axis, Guide("x", here.n, f"N = {here.n:g}", noted=False))
-    return Answer(with_ring(plot, facts, here.n), facts)
+    place = Guide("x", here.n, f"N = {here.n:g}", noted=False)
+    return Answer(with_answer(sizes(here, SIZES, largest, axis), facts, place), facts)
 
 
 def with_size(chain: SamplerPlan, n: float, rule: bool) -> SamplerPlan:
@@ -274,10 +274,12 @@ def with_size(chain: SamplerPlan, n: float, rule: bool) -> SamplerPlan:
     return replace(other, batch_size=math.sqrt(n), steps=round(n), delta=1.0 / n) if rule else other
 
 
-def with_ring(plot: LinePlot, f: LargestStepFacts, x: float) -> LinePlot:
-    """The plot with the answer marked where it is."""
-    rings = (ring(x, f.largest, THEOREMS[f.chain.theorem][1]),) if f.largest > 0 else ()
-    return replace(plot, rings=rings)
+def with_answer(plot: LinePlot, f: LargestStepFacts, place: Guide) -> LinePlot:
+    """The plot with the present place along x, which has a name of its own only where no answer is marked there."""
+    if not f.largest > 0:
+        return replace(plot, guides=(place,))
+    rings = (ring(place, f.largest, THEOREMS[f.chain.theorem][1]),)
+    return replace(plot, guides=(replace(place, name=""),), rings=rings)
 
 
 def against_clip(chain: SamplerPlan) -> Answer[LargestStepFacts]:
@@ -289,12 +291,12 @@ def against_clip(chain: SamplerPlan) -> Answer[LargestStepFacts]:
         return np.asarray(facts.sizes[theorem] * (chain.clip / x) ** 2)
 
     axis = Axis("gradient norm L", column="clip", log=True, hover="gradient norm L = %{x:.4~g}")
-    plot = sizes(chain, x, largest, axis, Guide("x", chain.clip, f"L = {chain.clip:g}", noted=False))
-    return Answer(with_ring(plot, facts, chain.clip), facts)
+    place = Guide("x", chain.clip, f"L = {chain.clip:g}", noted=False)
+    return Answer(with_answer(sizes(chain, x, largest, axis), facts, place), facts)
 
 
-def sizes(chain: SamplerPlan, x: Array, largest: Callable[[str], Array], axis: Axis, place: Guide) -> LinePlot:
-    """Largest first step sizes by theorem, with the present place along x.
+def sizes(chain: SamplerPlan, x: Array, largest: Callable[[str], Array], axis: Axis) -> LinePlot:
+    """Largest first step sizes by theorem.
 
     Wang et al. bound SGLD alone, and not for every ε.
     """
@@ -302,7 +304,7 @@ def sizes(chain: SamplerPlan, x: Array, largest: Callable[[str], Array], axis: A
     for theorem in theorems(chain):
         name, color = THEOREMS[theorem]
         lines.append(Line(theorem, name, x, largest(theorem), look.SOLID, color=color, kept=theorem == chain.theorem))
-    return LinePlot(axis, step_size_axis("largest first step size η₁"), tuple(lines), guides=(place,), end_values=False)
+    return LinePlot(axis, step_size_axis("largest first step size η₁"), tuple(lines), end_values=False)
 
 
 def for_claim_in_words(f: LargestStepFacts) -> str:
