@@ -66,7 +66,8 @@ def number(text: str) -> float:
 
 
 def skeleton(text: str) -> str:
-    """A sentence without its numbers."""
+    """A sentence without its numbers, and without the name of the bound that stands where PLD has no smaller ε."""
+    text = re.sub(r" \((?:Rényi|moments|strong|basic|closed form)[^)]*\)", "", text)
     number = r"\d+(?:[\u2009\u202f\u00a0 ]\d{3})*(?:\.\d+)?(?:e[−+-]?\d+)?"
     return re.sub(number, "#", text).replace("# step,", "# steps,")
 
