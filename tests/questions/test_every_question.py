@@ -251,7 +251,7 @@ def test_every_control_is_a_setting_and_every_setting_has_a_control(key: str) ->
         shown |= {field.key for items in groups.values() for field in fields_of(items)}
     settings = {field.key for field in question.fields}
     assert settings <= shown
-    assert shown - settings <= {"image", "n"}
+    assert shown - settings <= {"image", "n", "units"}
 
 
 @pytest.mark.parametrize("key", QUESTIONS)
