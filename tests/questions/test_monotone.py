@@ -178,6 +178,9 @@ def test_a_fault_would_be_seen() -> None:
     field = of_key(question, "sigma")
     assert faults(question, default, field, [2.0, 4.0], {"Moments accountant": {"sigma": 1}})
     words = question.words
-    fewer = replace(words, metrics=lambda f: list(words.metrics(f))[: round(f.noise_multiplier)])
-    swapping = replace(question, words=fewer)
+    named = replace(
+        words,
+        metrics=lambda f: [one._replace(name="I" * round(f.noise_multiplier) + one.name) for one in words.metrics(f)],
+    )
+    swapping = replace(question, words=named)
     assert faults(swapping, default, field, [2.0, 4.0], {})

@@ -113,7 +113,7 @@ def test_a_way_out_that_leads_nowhere_is_seen() -> None:
 def test_plain_text_keeps_signs_and_exponents() -> None:
     """In a terminal or a notebook, where the tags are taken away."""
     assert plain_text("for orders α < <b>146</b>; t<sup>−1/3</sup>") == "for orders α < 146; t^(−1/3)"
-    assert "for orders α below 145" in ask("concentrated").headline
+    assert "for orders α up to 145" in ask("concentrated").headline
     step = ask("langevin_conditions").headline + ask("langevin_cost").headline
     assert "t−1/3" not in step
     [html] = explained("α < <b>σ</b> and σ")

@@ -152,7 +152,8 @@ def another_person(f: ComposeFacts) -> Iterator[Note]:
     if f.options.reading == "another":
         yield Note(
             "The Bayesian curve counts another person in each step, so it protects nobody who takes part in all of "
-            "them. “The same person” under Gradients, expert settings, is what Bayesian DP promises.",
+            "them. What Bayesian DP promises has the same person in every step: see “Bayesian curve”, an expert "
+            "setting of Gradients.",
             "caution",
         )
 
