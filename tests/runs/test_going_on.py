@@ -49,18 +49,17 @@ def test_a_worker_is_killed_and_the_run_goes_on_and_then_once_more_when_asked(ma
     assert record.state == "restarted"
     assert f"goes on after step {at} from its last checkpoint" in record.reason
     view = engine.look(run)
-    assert view.steps["step"][0] == at + 1
+    assert list(view.steps["step"]) == list(range(1, view.steps["step"].size + 1)), "and shows those before, each once"
     assert claim_of_view(view, engine.store).epsilon >= least(engine, run)
 
     engine.stop(run)
     record = engine.wait(run, LONG)
     assert (record.state, engine.can_go_on(record)) == ("stopped", True)
     assert claim_of_record(record, engine.store).epsilon >= least(engine, run)
-    stopped = record.steps
     assert engine.go_on(run).state == "queued"
     record = engine.wait(run, LONG, ("done", "failed", "lost"))
     assert (record.state, record.steps, record.attempt) == ("done", 300, 3)
-    assert engine.look(run).steps["step"][0] == stopped + 1
+    assert list(engine.look(run).steps["step"]) == list(range(1, 301))
     assert claim_of_record(record, engine.store).epsilon == least(engine, run)
     lost = taken(engine, run) - 300
     assert lost >= 5 - 1
