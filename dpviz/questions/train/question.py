@@ -139,7 +139,7 @@ def taken(f: Planned) -> str:
         steps = f"<b>{most}</b> steps, re-planned after every {replanned}"
         if f.noise_is_set:
             steps += ","
-    return f"{steps} with noise <b>σ = {numbers.at_most(settings.noise_multiplier)}</b>" if f.noise_is_set else steps
+    return f"{steps} with noise <b>σ = {numbers.at_most(settings.noise_multiplier, 4)}</b>" if f.noise_is_set else steps
 
 
 def proof(f: Planned) -> str:
