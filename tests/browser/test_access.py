@@ -58,7 +58,7 @@ def test_every_page_in_both_themes(page: Page) -> None:
             assert (key, theme, wrong, faint(page)) == (key, theme, [], [])
         themes.reverse()  # the next page begins in the theme of this one
         title = main_area(page).get_by_role("heading", level=1).inner_text()
-        assert page.title().startswith(f"{title} · ")
+        assert page.title().startswith("Home · " if key == ORDER[0] else f"{title} · ")
         assert main_area(page).get_by_role("heading", level=1).count() == 1
         assert page.locator(".dpviz-heard").count() <= 1, "one voice a page"
         assert all(len(chart.get_attribute("aria-label") or "") > 20 for chart in page.locator(".dpviz-chart").all())
