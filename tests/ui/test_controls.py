@@ -260,7 +260,7 @@ RUBBISH = {  # what controls, undo and the story's scroll tell the app
     ],
     "story": [
         "2", {"stop": None}, *({"stop": {"number": number, "n": n}} for number, n in (
-            (["2"], 1), ("9", 1), ("2", "nan"), ("2", INF)
+            (["2"], 1), ("99", 1), ("2", "nan"), ("2", INF)
         )),
     ],
 }  # fmt: skip
