@@ -34,8 +34,9 @@ OURS = {"label", "help", "assumptions", "symbol"}
 # Other expressions that are ours, by file.
 KNOWN = {
     "boundary.py": {"name"},  # a way on
-    # A door's words, a question's, a formula's.
-    "details.py": {"door", "question.assumed(answer)", "block.name", "block.text", "way.name", "name", "term", "means"},
+    "controls.py": {"group.heading"},  # a paper's, declared with the page
+    # A door's words, a question's assumptions in two levels, a formula's.
+    "details.py": {"door", "first", "rest", "block.name", "block.text", "way.name", "name", "term", "means"},
     # Pages, doors and stops.
     "home.py": {
         "place",
