@@ -205,7 +205,8 @@ def test_over_http() -> None:
 
     told = asyncio.run(pieces())
     unzip = zlib.decompressobj(wbits=31)
-    assert "2" in json.loads(unzip.decompress(told[0]))["frames"], "each piece can be read when it comes"
+    first = json.loads(unzip.decompress(told[0]))["frames"]
+    assert first.keys() & {"2", "3"}, "each piece can be read when it comes, whichever is there first"
     assert gzip.decompress(b"".join(told)).count(b"\n") == len(told) - 1
     assert reply(f"{root()}/frames/nobody", "field=sigma&at=2").status_code == 205
     assert reply(f"{root()}/frames/{tokens(at)['sigma']}", "field=q&at=0.1").status_code == 205
