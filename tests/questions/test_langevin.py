@@ -9,6 +9,7 @@ import pytest
 import dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.cost import langevin_tight
+from dpviz.accounting.langevin.numerical_step_size import NumericalStepSizes
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
@@ -16,7 +17,7 @@ from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
 from dpviz.questions.langevin.errors import MSE_EPSILON
 from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
-from dpviz.questions.langevin.step_sizes import EPSILON, SIZE
+from dpviz.questions.langevin.step_sizes import EPSILON, SIZE, within
 from dpviz.questions.layout import FieldControl, of_texts
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, curves, of_preset
@@ -281,3 +282,9 @@ def test_the_stand_in_is_dashed_and_told() -> None:
     both = before.plot.with_pinned([("τ 100", asked(REGION, ltau="100").plot)])
     assert [(ring.x, ring.text.partition(":")[0]) for ring in both.rings if not ring.name] == [(100.0, "τ 100")]
     assert len(both.lines) == 3
+
+
+def test_no_step_size_between_proven_ones_is_claimed_at_the_ends_of_the_curve() -> None:
+    proven = NumericalStepSizes(np.array([0.1, 0.4, 1.6]), np.array([1.0, 2.0, 64.0]), 1.0)
+    along, sizes = within(proven, 0.2, 0.8)
+    assert (along.tolist(), sizes.tolist()) == ([0.2, 0.4, 0.8], [1.0, 2.0, 2.0])

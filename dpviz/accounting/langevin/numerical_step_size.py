@@ -99,7 +99,7 @@ def _along(cost: Callable[[float], float], begin: float, low: float, high: float
 
 
 def _largest(cost: Callable[[float], float], inverse: Array, epsilon: Array, target: float) -> float:
-    """The largest u₁ cost_here with a cost of at most `target`; `cost` is no more than `epsilon` at the same u₁."""
+    """The largest u₁ with a cost of at most `target`; `cost` is no more than `epsilon` at the same u₁."""
     inside = np.flatnonzero((epsilon > 0.0) & (epsilon <= target))
     if not inside.size:
         return float(inverse[epsilon <= target].max(initial=0.0))

@@ -108,14 +108,13 @@ def compared(f: ComparedFacts) -> LinePlot:
 
 
 def within(numerical: NumericalStepSizes, low: float, high: float) -> tuple[Array, Array]:
-    """The numerical accountant's points from `low` to `high`, with the ends that straight lines between points have."""
-    points = np.log(numerical.epsilon), np.log(numerical.inverse)
-    if points[0].size < 2:
-        return numerical.epsilon, numerical.inverse
-    inner = numerical.epsilon[(numerical.epsilon > low) & (numerical.epsilon < high)]
-    ends = np.clip([low, high], numerical.epsilon[0], numerical.epsilon[-1])
-    along = np.unique(np.concatenate([ends, inner]))
-    return along, np.exp(np.interp(np.log(along), *points))
+    """The PLD accountant's points from `low` to `high`; at these ends the size of the point before, which is proven."""
+    points = numerical.epsilon
+    if points.size < 2:
+        return points, numerical.inverse
+    inner = points[(points > low) & (points < high)]
+    along = np.unique(np.concatenate([np.clip([low, high], points[0], points[-1]), inner]))
+    return along, numerical.inverse[np.searchsorted(points, along, side="right") - 1]
 
 
 def ring(place: Guide, size: float, color: str) -> Ring:
