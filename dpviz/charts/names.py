@@ -268,7 +268,7 @@ def ring_names(
         taken.append(boxes[best])
         dx, dy = places[best]
         words = look.named(f"<b>{ring.name}</b>", ring.color)
-        where: Annotation = {"x": plane.x.raw(ring.x), "y": plane.y.raw(ring.y), "xanchor": "center"}
+        where: Annotation = {"name": "ring", "x": plane.x.raw(ring.x), "y": plane.y.raw(ring.y), "xanchor": "center"}
         names.append(small(words, size=look.LABEL_SIZE, **where, yanchor="middle", xshift=round(dx, 1), yshift=dy))
     return names
 

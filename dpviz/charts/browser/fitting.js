@@ -68,6 +68,14 @@ function chipsOf({ annotations = [], meta }) {
 const LINE = "line "; // and a line's name: what a name that stands on it is called
 const onLine = ({ name }) => name?.startsWith(LINE);
 
+const RING = "ring"; // what the name beside a ring is called
+
+// A ring's name with its middle a line off the top and the bottom of a plot that is `inner` pixels high.
+function inside(note, yaxis, inner) {
+  const reach = inner * (1 - new Scale(yaxis).ofRaw(note.y));
+  return { ...note, yshift: reach - Math.min(Math.max(reach - note.yshift, GAP), inner - GAP) };
+}
+
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
@@ -79,8 +87,9 @@ function narrowLayout(layout, width, most) {
     margin.b += 16;
   }
   const height = Math.min(layout.height, most);
+  const within = annotations.map((note) => (note.name === RING ? inside(note, layout.yaxis, height - margin.t - margin.b) : note));
   // A finger that moves over the chart scrolls the page.
-  const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
+  const other = { ...layout, height, margin, annotations: within, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
   return other;
 }
