@@ -60,7 +60,8 @@ def chosen_stop_delta(*, mu: float, steps: int, delta: float) -> Array:
         ahead = _expected(value, kernel) if at < steps else value
         value = np.maximum(ahead, np.maximum(-np.expm1(planned[at - 1] - loss), 0.0))
         true_deltas[at - 1] = _expected(value, _split(step * math.sqrt(at), cell, reach), half)[0]
-    return np.minimum(np.maximum(true_deltas, delta), 1.0)
+    beyond = steps * ndtr(-reach)  # of a step's loss, which was moved down
+    return np.minimum(np.maximum(true_deltas + beyond, delta), 1.0)
 
 
 def planned_stop_epsilon(*, mu: float, steps: int, delta: float) -> Array:
@@ -73,7 +74,7 @@ def _split(spread: float, cell: float, reach: float) -> Array:
     """Probabilities under P of the moves −m, …, m cells (2m + 1,), of a loss N(spread²/2, spread²) split to the grid.
 
     Under Q it is N(−spread²/2, spread²). Of what falls between two grid points each gets so much that X keeps its mean.
-    The tails beyond `reach` standard deviations, below 1e-4 δ, count as the last moves.
+    The tails beyond `reach` standard deviations count as the last moves: too small by at most Φ(−reach) on the right.
     """
     most = math.ceil((reach * spread + 0.5 * spread * spread) / cell) + 1
     ends = cell * np.arange(-most, most + 1, dtype=np.float64)
