@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 
 from dpviz.charts import Axis, Guide
 from dpviz.fields import Number, choice, number, numbers
@@ -142,7 +143,8 @@ def sets(field: Number, value: float, get: Reader) -> dict[Number, float]:
 def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
     """What another kind sets, so that the run stays the same: batches of the same size, for the same epochs.
 
-    Ten thousand batches of a hundredth of the data each are a hundred epochs, or one run of a hundred.
+    Ten thousand batches of a hundredth of the data each are a hundred epochs, or one run of a hundred. A batch beyond
+    N, or more steps than T can count, cannot be kept.
     """
     old, new = KINDS[before], KINDS[kind]
     rates = "sample_rate" in old.parameters() and "sample_rate" in new.parameters()
@@ -150,10 +152,12 @@ def follows(before: str, kind: str, get: Reader) -> Mapping[Number, float]:
         return {}
     changed: dict[Number, float] = {}
     if not set(old.parameters()) & set(new.parameters()) & {"batch", "batches"}:
-        changed = sized(batch(get), get)
-    if old.step == new.step:
-        return changed
-    return changed | lasting(epochs(get), moved(_after(changed, get), KIND, kind))
+        with suppress(ValueError):
+            changed = sized(batch(get), get)
+    if old.step != new.step:
+        with suppress(ValueError):
+            changed |= lasting(epochs(get), moved(_after(changed, get), KIND, kind))
+    return changed
 
 
 def _after(changed: Mapping[Number, float], get: Reader) -> Reader:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dpviz.fields import numbers
+from dpviz.fields import Number, numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import kinds, units
@@ -102,9 +102,10 @@ def _delta(get: Reader) -> Phrase:
 
 
 NOISES = {PARAMETERS[kind.noise].key for kind in kinds.KINDS.values()}
+NOISE = Part("noise", NOISES, _noise)
 SAMPLER = Part("sampler", {kinds.KIND.key}, _sampler)
 PARTS = (
-    Part("noise", NOISES, _noise),
+    NOISE,
     Part("batch", {RATE.key, kinds.BATCH_SIZE.key, kinds.BATCHES.key}, _batch),
     Part("length", {STEPS.key, kinds.PASSES.key}, _length),
     SAMPLER,
@@ -117,6 +118,42 @@ PARTS = (
 def phrases(get: Reader) -> list[Phrase]:
     """The run, part by part."""
     return [part.phrase(get) for part in PARTS]
+
+
+# What the words of the run's batch and length say of a mechanism's parameters.
+_SAID = {"sample_rate", "size", "batch", "batches", "epochs"}
+
+
+def change(before: Reader, now: Reader) -> str:
+    r"""What another mechanism does to a run, in a line: what is kept, changed and dropped, and what is new.
+
+    Empty where both have the same mechanism.
+
+    >>> shuffled = of_texts({"mech": "shuffled", "batches": "100", "steps": "100"})
+    >>> change(of_texts({}), shuffled)
+    'Kept: σ 4, 600 of 60\u202f000, 100 epochs, δ 1e-5. T now counts epochs: 100.'
+    """
+    old, new = kinds.KINDS[before(kinds.KIND)], kinds.KINDS[now(kinds.KIND)]
+    if old is new:
+        return ""
+    parts = [part for part in PARTS if part is not SAMPLER and (part is not NOISE or old.noise == new.noise)]
+    pairs = [(part.phrase(before).text, part.phrase(now).text) for part in parts]
+    gone = [PARAMETERS[name] for name in old.parameters() if name not in {*_SAID, *new.parameters()}]
+    come = [PARAMETERS[name] for name in new.parameters() if name not in {*_SAID, *old.parameters()}]
+    lists = {
+        "Kept": [was for was, words in pairs if was and was == words],
+        "Changed": [f"{was or 'nothing'} → {words or 'nothing'}" for was, words in pairs if was != words],
+        "Dropped": [f"{field.symbol} {field.show(before(field))}" for field in gone],
+        "New": [f"{field.symbol} {field.show(now(field))}{_default(field, now)}" for field in come],
+    }
+    sentences = [f"{name}: {', '.join(items)}." for name, items in lists.items() if items]
+    if old.step != new.step:
+        sentences.append(f"T now counts {new.step}s: {STEPS.show(now(STEPS))}.")
+    return " ".join(sentences)
+
+
+def _default(field: Number, get: Reader) -> str:
+    return " (default)" if get(field) == field.default else ""
 
 
 def unused(question: AnyQuestion | None, get: Reader) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpviz.fields import AnyField
 from dpviz.questions import links
+from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from dpviz.questions.presets import Preset
 from dpviz.questions.readings import READINGS
@@ -64,6 +65,13 @@ def changed() -> bool:
     """Whether the session is in another state than the last one that was drawn."""
     states, place, _ = _past()
     return place >= 0 and states[place] != link()
+
+
+def before() -> Reader | None:
+    """The state before the present one, None where there is none."""
+    states, place, _ = _past()
+    last = place if changed() else place - 1
+    return state.reader(states[last]) if last >= 0 else None
 
 
 def room() -> tuple[int, int]:

@@ -133,9 +133,9 @@ def put(field: Field[V], value: V) -> None:
     forget_error(field)
 
 
-def reader(pin: str) -> Reader:
-    """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
-    texts = dict(parse_qsl(pin, keep_blank_values=True))
+def reader(query: str) -> Reader:
+    """The state that a query string holds; what it does not name, or names wrongly, is at its default."""
+    texts = links.read(dict(parse_qsl(query, keep_blank_values=True)))
     return readings.beside(of_texts(texts), lambda field: field.key in texts)
 
 

@@ -17,7 +17,7 @@ from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
 from dpviz.ui import controls, history, page, panel, present, state
 from dpviz.ui.browser.routes import component
-from dpviz.ui.registry import FIELDS
+from dpviz.ui.registry import FIELDS, PRESET
 from dpviz.ui.state import Keys
 
 # Its state is {"open": whether its fields are shown}, and the trigger "go" names the question that was asked for.
@@ -74,9 +74,18 @@ def _is_here(way: my_run.NextQuestion, question: AnyQuestion | None) -> bool:
 
 
 def in_words(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:
-    """What the browser draws of the run."""
+    """What the browser draws of the run, and what its last change did where that was another mechanism."""
     phrases = [phrase._asdict() for phrase in my_run.phrases(get)]
-    return {"run": {"phrases": phrases, "unused": my_run.unused(question, get)}}
+    return {"run": {"phrases": phrases, "unused": my_run.unused(question, get), "change": _change(get)}}
+
+
+def _change(now: Reader) -> str:
+    """A preset replaces the run: it keeps nothing."""
+    before = history.before()
+    if before is None or (now(PRESET) and now(PRESET) != before(PRESET)):
+        return ""
+    words = my_run.change(before, now)
+    return words and f"{words} Undo brings back what was."
 
 
 def is_open() -> bool:

@@ -11,6 +11,7 @@ const { default: mountStrip } = await import("./strip.js");
 const phrase = (text, field = "", more = {}) => ({ text, field, before: "", after: "", silent: "", others: [], ...more });
 const RUN = {
   unused: "not used here: rows",
+  change: "",
   phrases: [
     phrase("σ 4", "sigma", { before: "σ " }),
     phrase("600 of 60 000", "batch", { after: " of 60 000", others: ["q"] }),
@@ -58,6 +59,15 @@ test("a number that moves is in the line, and what it changes beside says nothin
   const after = { ...RUN, phrases: RUN.phrases.with(1, phrase("1200 of 60 000", "batch")) };
   told(after, 7);
   assert.deepEqual(words(), ["σ 4", "1200 of 60 000", "Poisson"]);
+});
+
+test("what another mechanism did stands below the line, as the last answer says it", (t) => {
+  const { parent } = strip(t, { run: { ...RUN, change: "Kept: σ 4." } });
+  const [below] = [...parent.all()].filter(({ kind }) => kind === "p");
+  assert.deepEqual([below.textContent, below.role], ["Kept: σ 4.", "status"]);
+  moves("sigma", "5.5", "enter", 7);
+  told(RUN, 7);
+  assert.equal(below.textContent, "");
 });
 
 test("a hand that only comes near, and numbers that are none of the run's, change nothing", (t) => {

@@ -243,3 +243,62 @@ def test_each_question_about_the_run_is_one_that_a_page_answers_with_it() -> Non
 @pytest.mark.parametrize(("law", "words"), [("fixed", "best of 40"), ("geometric", "best of 40 on average")])
 def test_a_fixed_number_of_runs_is_told_from_an_average(law: str, words: str) -> None:
     assert words in [phrase.text for phrase in my_run.phrases(of_texts({"tried": "40", "trylaw": law}))]
+
+
+def changed(at):  # type: ignore[no-untyped-def]
+    """What the strip says that another mechanism did to the run."""
+    (told,) = components(at, "dpviz.strip")
+    return told["run"]["change"].replace("\u202f", " ")
+
+
+KEPT = "Kept: σ 1.1, 256 of 60 000, 60 epochs, 5 rows a person, best of 40, δ 1e-5."
+
+
+def test_another_mechanism_says_what_it_keeps_drops_and_brings_and_undo_brings_the_old_one_back() -> None:
+    at = open_app("compose", f"{RUN}&curves=tight")
+    assert changed(at) == ""
+    at.selectbox(key="slider.mech").select("correlated").run()
+    assert changed(at) == f"{KEPT} New: κ 0.9 (default). T now counts runs: 1. Undo brings back what was."
+    at.selectbox(key="slider.mech").select("truncated").run()
+    assert changed(at) == (
+        f"{KEPT} Dropped: κ 0.9. New: B 800 (default). T now counts steps: 14 063. Undo brings back what was."
+    )
+    put(at, "history.steps", {"entry": {"steps": [[1e12, -1]]}})
+    assert (set_to(at, kinds.KIND), changed(at)[: len(KEPT)]) == ("correlated", KEPT)
+    put(at, "history.steps", {"entry": {"steps": [[2e12, -1]]}})
+    assert (strip(at)[0], changed(at)) == (SHUFFLED, "")
+
+
+def test_what_another_mechanism_did_is_said_until_the_next_change_and_not_of_a_preset() -> None:
+    at = open_app("compose", f"{RUN}&curves=tight")
+    put(at, "strip", {"open": True})
+    at.selectbox(key="strip.mech").select("gaussian").run()
+    assert changed(at) == f"{KEPT} T now counts steps: 14 063. Undo brings back what was."
+    enter(at, "sigma", "2")
+    assert changed(at) == ""
+    at.selectbox(key="strip.mech").select("laplace").run()
+    assert "Dropped: σ 2. New: b 4 (default)." in changed(at)
+    at.selectbox(key="preset").select("abadi2").run()
+    assert (set_to(at, kinds.KIND), changed(at)) == ("gaussian", "")
+
+
+def test_the_form_of_a_claim_says_what_another_sampler_did_to_the_run() -> None:
+    at = open_app(THERE.key, f"{FORM}&{RUN}")
+    open_part(at, f"{THERE.key}.group", PARTS, "Described")
+    group(at, claim.SAMPLER.label).select("truncated").run()
+    assert changed(at) == f"{KEPT} New: B 800 (default). T now counts steps: 14 063. Undo brings back what was."
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "words"),
+    [
+        ("mech=fixed&n=100&drawn=800&steps=10", "gaussian", "Changed: 800 of 100 → 1 of 100, 10 steps → 0.1 epochs."),
+        ("mech=secret&batches=100000&passes=1e6&steps=1e12", "gaussian", " runs of 1e6 epochs → 1e7 epochs. T now"),
+    ],
+)
+def test_a_run_that_another_mechanism_cannot_keep_is_no_error(query: str, kind: str, words: str) -> None:
+    at = open_app("papers", query)
+    put(at, "strip", {"open": True})
+    at.selectbox(key="strip.mech").select(kind).run()
+    assert not at.exception
+    assert words in changed(at)

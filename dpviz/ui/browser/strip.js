@@ -1,5 +1,5 @@
-// My run in one line: its parts in words, a button that opens their fields, and the questions that one asks of it. While a
-// hand moves a number, its part follows, and what else it changes says nothing until the server has answered.
+// My run in one line: its parts in words, a button that opens their fields, and the questions that one asks of it; below it,
+// what another mechanism changed. While a hand moves a number, its part follows, and what else it changes says nothing until the server has answered.
 
 import { made, mounting } from "./dom.js";
 
@@ -10,6 +10,7 @@ class RunStrip {
     this.line.addEventListener("click", () => this.turn(!this.open));
     this.next = made("nav", "next", this.root);
     this.next.setAttribute("aria-label", "Questions about my run");
+    this.change = made("p", "dpviz-run-change", parent, { role: "status" });
     this.ahead = 0; // the entry that the server has to know before it speaks of this run
   }
 
@@ -46,6 +47,7 @@ class RunStrip {
     if (seen < this.ahead) return;
     this.ahead = 0;
     this.run = run;
+    this.change.textContent = run.change;
     this.draw(run.phrases.map(({ text }) => text));
   }
 
