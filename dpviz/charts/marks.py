@@ -1,5 +1,6 @@
 """Marks of a chart as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,10 @@ class Line:
     def width(self) -> float:
         return 1.5 if self.faded else look.style(self.family).width
 
+    def at(self, x: float) -> float:
+        """y at x, between neighbouring points on a straight line; NaN beyond the ends."""
+        return float(np.interp(x, floats(self.x), floats(self.y), left=np.nan, right=np.nan))
+
     def seen(self, log_y: bool) -> npt.NDArray[np.bool_]:
         """Which points can be drawn, shape (n,)."""
         y = np.asarray(self.y, dtype=np.float64)
@@ -151,12 +156,25 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A published value, a diamond; `printed` is what was printed, and where ("1.26, Abadi et al. 2016, Fig. 2")."""
+    """A published value, a diamond.
+
+    Attributes:
+        x, y: in data units.
+        printed: what was printed, and where ("1.26 (moments), Abadi et al. 2016, Fig. 2").
+        family: whose colour it has, and which curve it is held against (`LinePlot.compared`).
+        why: why that curve gives something else: "because …"; empty where it does not, or nothing is known.
+    """
 
     x: float
     y: float
     printed: str
     family: str
+    why: str = ""
+
+    @property
+    def printed_value(self) -> str:
+        """What was printed, without where: "1.26 (moments)"."""
+        return re.split(r", (?![^(]*\))", self.printed)[0]
 
 
 @dataclass(frozen=True, slots=True)

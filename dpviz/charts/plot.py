@@ -90,6 +90,12 @@ class Axis:
         """How the chart writes a value: a share to the nearest tenth of a percent, else rounded up, as a bound is."""
         return numbers.tenths if self.kind == "share" else partial(numbers.epsilon, up=True)
 
+    def compares(self, value: float) -> str:
+        """A value beside a printed one: a digit more, and an ε rounded up."""
+        return (
+            numbers.tenths(value) if self.kind == "share" else numbers.epsilon(value, digits=4, up=bool(self.reading))
+        )
+
     @property
     def filed(self) -> str:
         return self.column or self.short_name
@@ -201,6 +207,17 @@ class LinePlot:
         named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
         writes = self.y.writes if self.end_values else None
         return names.end_names(named, self.bands, plane, writes=writes)
+
+    def compared(self, points: Sequence[Point]) -> str:
+        """What was printed beside the curves of the same families: "Printed 2.55 (moments) · here 2.576, because …"."""
+        each = []
+        for point in points:
+            here = [line for line in self.lines if line.family == point.family and not line.faded]
+            value = here[0].at(point.x) if here else math.nan
+            if math.isfinite(value):
+                why = f", {point.why}" * bool(point.why)
+                each.append(f"{point.printed_value} · here {self.y.compares(value)}{why}")
+        return f"Printed {'; '.join(each)}." if each else ""
 
     def _absent(self, curves: Sequence[Line], points: Sequence[Point]) -> Iterator[str]:
         """What is not drawn, and is not told elsewhere."""

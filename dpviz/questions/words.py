@@ -8,7 +8,9 @@ F = TypeVar("F")
 
 
 class Note(NamedTuple):
-    """A line below the chart; `kind` is "note", "caution" (amber) or "problem" (red)."""
+    """A line below the chart; `kind` is "note", "caution" (amber), "problem" (red), or "printed": beside what a paper
+    prints, and in view as cautions and problems are.
+    """
 
     text: str
     kind: str = "note"

@@ -107,6 +107,12 @@ def preset() -> Preset | None:
     return links.PRESETS.get(state.get(PRESET))
 
 
+def as_published(preset: Preset) -> bool:
+    """Whether all that it set is as it was set."""
+    set_by_it = [field for field in fields() if field.key in preset.values]
+    return all(state.get(field) == field.parse(preset.values[field.key]) for field in set_by_it)
+
+
 def choose_preset() -> None:
     chosen = links.PRESETS.get(st.session_state[Keys.PRESET])
     if chosen is None:

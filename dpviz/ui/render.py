@@ -19,7 +19,8 @@ from dpviz.questions.frames import Alone, Render
 from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.rendered import explained, rendered
+from dpviz.questions.rendered import explained, noted, rendered
+from dpviz.questions.words import Note
 from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state, strip
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
@@ -186,7 +187,8 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         fills=not present.presenting(),
     )
     metrics = "" if present.presenting() else words["strip"]
-    st.html(f'{metrics}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, now))}')
+    notes = f'<div class="dpviz-notes">{_printed(question, parts.answer)}{words["notes"]}</div>'
+    st.html(f"{metrics}{notes}{page.settings(settings(question, now))}")
     if parts.failed:
         page.note("A part of this result could not be computed. The rest is shown.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(parts.failed,))
@@ -218,6 +220,15 @@ def _beside_pins(shown: Page, question: AnyQuestion) -> Callable[[AnyAnswer], Pl
         return plot
 
     return plot_of
+
+
+def _printed(question: AnyQuestion, answer: AnyAnswer) -> str:
+    """A note of the preset's printed values beside what is drawn there, as long as its settings stand."""
+    preset, plot = history.preset(), answer.plot
+    if not (preset and preset in question.presets and question.printed(answer) and isinstance(plot, LinePlot)):
+        return ""
+    beside = plot.compared(preset.points) if history.as_published(preset) else ""
+    return noted(Note(beside, "printed")) if beside else ""
 
 
 def _pinned(shown: Page, question: AnyQuestion) -> list[tuple[str, Plot]]:

@@ -446,3 +446,18 @@ def test_pinned_states_are_grey_rings_named_by_what_differs() -> None:
     assert "batch 9: fails" in json.dumps(shown.figure["layout"])
     assert one.alt == "Out."
     assert list(one.data().columns) == ["batch", "size_up"]
+
+
+def test_a_printed_value_stands_beside_what_the_curve_of_its_family_gives_there() -> None:
+    points = (
+        Point(2.0, 1.26, "1.26 (moments, λ = 19), Fig. 2", "moments", why="because of this"),
+        Point(1.5, 9.0, "9, Fig. 2", "moments"),
+        Point(9.0, 1.0, "1.0, beyond the curve's end", "moments"),
+        Point(1.0, 1.0, "1.0, of another family", "strong"),
+    )
+    line = Line("m", "moments", [1.0, 2.0], [1.0, 1.2585748], "moments")
+    plot = LinePlot(Axis("x"), Axis("ε", reading="attack"), (line,), points=points[:2])
+    beside = "Printed 1.26 (moments, λ = 19) · here 1.259, because of this; 9 · here 1.130."
+    assert plot.compared(points) == beside
+    assert plot.compared(()) == ""
+    assert replace(plot, lines=(replace(line, faded=True),)).compared(points) == "", "no pinned curve"

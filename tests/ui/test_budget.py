@@ -70,6 +70,10 @@ def test_printed_values_show_where_their_axes_do() -> None:
     for preset in (PRESETS["fo2b"], PRESETS["fo2d"]):
         at = opened(**preset.values, preset=preset.key)
         assert all(point.printed in drawn(at) for point in preset.points)
+        assert any("here 3.110" in one for one in said(at, "printed")) is (preset.key == "fo2b"), "ours beside it"
+    at = opened(**PRESETS["fo2b"].values | {"steps": "4800"}, preset="fo2b")
+    assert said(at, "printed") == [], "that is no longer the paper's setting"
+    at = opened(**preset.values, preset=preset.key)
     put(at, "value.bshow", "noise")
     assert not any(point.printed in drawn(at) for point in preset.points)
 
