@@ -66,7 +66,7 @@ def long_run() -> Iterator[Row]:
         yield at_most(f"{what}, on screen", 1, seconds, "s")
         yield at_most(f"{what}, on screen, memory", 50, memory, "MB")
         seconds, _ = elsewhere("update", here)
-        yield at_most("one update of it drawn, a viewer of 100", 10, 1e3 * seconds, "ms")
+        yield at_most("one update of it made, for all who watch", None, 1e3 * seconds, "ms")
         seconds, memory, size = elsewhere("exported", here)
         yield at_most(f"{what}, exported", None, seconds, "s")
         yield at_most(f"{what}, exported, memory", None, memory, "MB")

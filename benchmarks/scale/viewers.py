@@ -1,18 +1,19 @@
-"""A hundred viewers of a live run: the real app, and a websocket for each viewer, as a browser without a screen has.
+"""A hundred viewers of a live run: the real app, and for each viewer what a browser without a screen has: a websocket,
+over which its page came, and a connection over which it asks for what is new, as often as its page says.
 
-A browser runs the fragment with the charts again whenever its timer says so; so does a viewer here, each from the
-moment on at which its page came. What travels is not drawn.
+What travels is not drawn.
 """
 
+import http.client
+import json
 import threading
 import time
+import zlib
 from collections import defaultdict
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from urllib.parse import urlsplit
 
 from benchmarks.scale.stores import STRETCH, last, stretch, tell, under_way
 from dpviz.fields import numbers
@@ -32,7 +33,7 @@ class Watch:
 
     Attributes:
         seen: Of each update, by its step, the moment at which each viewer had it.
-        looks: Fragments that were drawn.
+        looks: Times that somebody asked for what is new.
         faults: What went wrong.
         coming: The update that is looked for.
         over: Whether to stop.
@@ -48,40 +49,31 @@ class Watch:
 def viewer(url: str, run: str, there: threading.Semaphore, watch: Watch) -> None:
     """One viewer, from its page on."""
     try:
-        with visitor(url) as own:
-            page = open_page(own, "train", f"run={run}")
-            ((fragment, interval),) = page.timers.items()
+        with (
+            visitor(url) as own,
+            closing(http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=PATIENCE)) as server,
+        ):
+            data = open_page(own, "train", f"run={run}").follows
             there.release()
-            due, known = time.monotonic() + interval, 0
+            address, every = f"{data['at']}/updates/{data['token']}", 1e-3 * data["every"]
+            known = mark = ""
             while not watch.over:
-                time.sleep(max(0.0, due - time.monotonic()))
-                due = max(due + interval, time.monotonic())
-                request = BackMsg()
-                request.rerun_script.query_string = f"run={run}"
-                request.rerun_script.page_script_hash = page.script
-                request.rerun_script.fragment_id = fragment
-                request.rerun_script.is_auto_rerun = True
-                own.send(request.SerializeToString())
-                coming = watch.coming
-                if _drawn(own, numbers.steps(coming)) and coming != known:
-                    watch.seen[coming].append(time.monotonic())
-                    known = coming
+                server.request("GET", address, headers={"If-None-Match": mark})
+                reply = server.getresponse()
+                content, mark = reply.read(), reply.headers.get("ETag", mark)
+                if reply.status not in (200, 304):
+                    raise OSError(f"what is new: {reply.status}")
+                coming = numbers.steps(watch.coming)
+                if content and coming != known:
+                    shown = json.loads(zlib.decompress(content, wbits=31))
+                    if coming in shown["headline"]:
+                        watch.seen[watch.coming].append(time.monotonic())
+                        known = coming
                 watch.looks += 1
+                time.sleep(every)
     except Exception as error:
         watch.faults.append(f"{type(error).__name__}: {error}")
         there.release()
-
-
-def _drawn(own: object, words: str) -> bool:
-    """Wait until a fragment was drawn; whether it says these words."""
-    found = False
-    while True:
-        data = own.recv(timeout=PATIENCE)  # type: ignore[attr-defined]
-        found |= words.encode() in data
-        message = ForwardMsg()
-        message.ParseFromString(data)
-        if message.WhichOneof("type") == "script_finished":
-            return found
 
 
 def measured(folder: Path) -> dict[str, float]:

@@ -64,8 +64,8 @@ class Keys:
     # `render` and `plots`: as what the page was drawn, and the chart that hears of entries.
     DRAWN, CHART = "drawn", "chart"
 
-    # `browser`: what frames and slow parts are made from; both go with the session.
-    FRAMES, SLOW_PARTS = "frames", "slow_parts"
+    # `browser`: what frames and slow parts are made from, and what goes on changing; all go with the session.
+    FRAMES, SLOW_PARTS, UPDATES = "frames", "slow_parts", "updates"
 
     # `details`: which part is open, and the experiment that is run again.
     details, RERUN = _of_page("details"), "rerun"

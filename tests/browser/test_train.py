@@ -120,9 +120,8 @@ def test_the_run_stands_in_the_history_and_fills_the_form_again(browser: Browser
 
 @pytest.mark.sweep
 def test_one_step_is_one_in_a_busy_browser(browser: Browser, training_app: str) -> None:
-    """The fragment's timer comes before the click's own message.
-
-    Streamlit sends a click after a timeout of 0 s, and with every message of a fragment's timer until then.
+    """Streamlit sends a click after a timeout of 0 s, and with every message that another part of the page sends until
+    then.
     """
     page = visitor(browser, training_app)
     page.goto(SLOW_RUN)

@@ -44,15 +44,13 @@ class Page:
         sound: Whether it showed no exception.
         tokens: Of the chart's frames, by the field that may move.
         stops: Of each slider, by field.
-        timers: Of each part that a browser runs again by itself, every how many seconds.
-        script: The name of the page's script.
+        follows: What a page that goes on changing tells its browser: where it asks for what is new, and how often.
     """
 
     sound: bool = True
     tokens: dict[str, str] = field(default_factory=dict)
     stops: dict[str, list[str]] = field(default_factory=dict)
-    timers: dict[str, float] = field(default_factory=dict)
-    script: str = ""
+    follows: dict[str, Any] = field(default_factory=dict)
 
     def add(self, element: Any) -> None:
         kind = element.WhichOneof("type")
@@ -60,6 +58,8 @@ class Page:
         if kind == "bidi_component" and element.bidi_component.component_name.startswith("dpviz."):
             data = json.loads(element.bidi_component.json)
             self.tokens |= data.get("frames") or {}
+            if element.bidi_component.component_name == "dpviz.follow":
+                self.follows = data
             if data.get("stops"):
                 self.stops[data["field"]] = data["stops"]
 
@@ -100,10 +100,6 @@ def open_page(visitor: ClientConnection, page: str, query: str = "") -> Page:
         kind = message.WhichOneof("type")
         if kind == "delta":
             drawn.add(message.delta.new_element)
-        elif kind == "new_session":
-            drawn.script = message.new_session.page_script_hash
-        elif kind == "auto_rerun":
-            drawn.timers[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         # A script that is begun again at once, to follow its link, says that it finished early.
         if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
             return drawn

@@ -71,6 +71,16 @@ class MountedChart {
     else this.movement.fade(false);
   }
 
+  // The figure of a page that goes on changing, now.
+  followed({ key, packed, alt }) {
+    if (key !== this.data.key || packed === this.source) return;
+    this.whole = parsed(packed);
+    this.source = packed;
+    this.plot.setAttribute("aria-label", alt);
+    this.fitIn();
+    this.settle();
+  }
+
   // The answer's slow parts are there.
   completed({ figure, alt, more, failed, ...words }) {
     if ((failed || this.data.whole) && !more) return this.tell?.again(); // all that shows it is to be told
@@ -272,6 +282,7 @@ class MountedChart {
     listen();
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
+    window.addEventListener("dpviz-follow", ({ detail }) => this.followed(detail), { signal });
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
     window.addEventListener("resize", () => this.resize(), { signal });

@@ -12,6 +12,7 @@ from typing import Any
 
 import plotly
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -21,10 +22,10 @@ from streamlit.file_util import get_static_dir
 from dpviz._remember import remembered
 from dpviz.charts import browser as charts
 from dpviz.charts.browser import SCRIPTS
-from dpviz.ui.browser import frames, slow_parts, warmup
+from dpviz.ui.browser import frames, slow_parts, updates, warmup
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
-COMPONENTS = ("chart", "number", "history", "strip", "story")
+COMPONENTS = ("chart", "number", "history", "strip", "story", "follow")
 BUNDLE, PLOTLY = "dpviz.js", "plotly.js"
 FOREVER = "public, max-age=31536000, immutable"  # another content has another address
 
@@ -42,6 +43,7 @@ def routes(pages: Iterable[str]) -> list[Route]:
         *(Route(f"{root().removesuffix('_dpviz')}{page}", _page) for page in ("", *pages)),
         Route(f"{root()}/frames/{{token}}", _frames),
         Route(f"{root()}/slow/{{token}}", _slow),
+        Route(f"{root()}/updates/{{token}}", _updates),
         Route(f"{root()}/{{mark}}/{{name}}", _file),
     ]
 
@@ -174,6 +176,16 @@ async def _slow(request: Request) -> Response:
         return _over()
     content = await slow_parts.answered(parts, request.is_disconnected)
     return Response(status_code=204) if content is None else _fresh(content)
+
+
+async def _updates(request: Request) -> Response:
+    found = updates.find(request.path_params["token"])
+    if found is None:
+        return _over()
+    mark, content = found.recent or await run_in_threadpool(found.now)
+    if request.headers.get("If-None-Match") == mark:
+        return Response(status_code=304)
+    return Response(content, media_type="application/json", headers={**_FRESH, "ETag": mark})
 
 
 def _over() -> Response:

@@ -1,4 +1,5 @@
-"""The drawing of a run at one moment, made once for everybody who watches it.
+"""The drawing of a run at one moment, made once for everybody who watches it: the first one with the page, all others
+are fetched by the browsers (`ui.browser.updates`).
 
 The tight interval of its ε is computed beside the page every few seconds, for all of them too.
 """
@@ -8,7 +9,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from html import escape
 
 import numpy as np
 
@@ -18,13 +20,12 @@ from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import training
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.questions.computed import finished
-from dpviz.questions.rendered import strip
+from dpviz.questions.rendered import noted, strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
-from dpviz.questions.words import Note
 from dpviz.runs.claims import claim_of_view, settings_of, trained_on
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.records import OPEN
+from dpviz.runs.store.records import OPEN, StoreError
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.training.accounts.origins import spent_before
@@ -32,6 +33,7 @@ from dpviz.training.defaults import units_of
 from dpviz.training.samplers import read
 from dpviz.training.settings import RunSettings
 from dpviz.ui import answers
+from dpviz.ui.browser.updates import Update
 from dpviz.ui.plots import Drawing, packed
 from dpviz.ui.runs.charts import draw
 from dpviz.ui.train.look import EMPTY, Look
@@ -44,8 +46,13 @@ HEIGHTS: dict[int, tuple[int, ...]] = {0: (), 1: (430,), 2: (262, 218)}  # of so
 class Screen:
     """Everything that changes while a run goes on, ready to be shown.
 
-    `state`: its state and what is desired of it; `moving`: its first step was taken; `final`: it is over, and nothing
-    about it is still being computed.
+    Attributes:
+        state: its state and what is desired of it.
+        moving: whether its first step was taken.
+        final: whether it is over, and nothing about it is still being computed.
+        headline: as HTML.
+        drawings: of the charts, packed.
+        below: what stands below them, as HTML: figures, notes, its settings.
     """
 
     state: tuple[str, str]
@@ -53,9 +60,46 @@ class Screen:
     final: bool
     headline: str
     drawings: tuple[Drawing, ...]
-    strip: str
-    notes: tuple[Note, ...]
-    quiet: str
+    below: str
+
+    @property
+    def coming(self) -> bool:
+        """Whether something was asked of the run that it has not done yet."""
+        state, desired = self.state
+        if self.final or state not in ("running", "paused", "restarted"):
+            return False
+        return desired in ("stop", "kill") or (desired == "pause") != (state == "paused")
+
+    @property
+    def page(self) -> str:
+        """Another one where the controls beside it, or its charts, are others."""
+        return f"{' '.join(self.state)} {self.moving} {self.final} {len(self.drawings)}"
+
+    @cached_property
+    def update(self) -> Update:
+        charts = [
+            {"key": f"{place_of(number)}.chart", "packed": drawing.packed, "alt": drawing.alt}
+            for number, drawing in enumerate(self.drawings)
+        ]
+        return Update.of({"page": self.page, "headline": self.headline, "below": self.below, "charts": charts})
+
+
+def place_of(number: int) -> str:
+    """The key of a run's chart on its page."""
+    return f"train-{number}"
+
+
+def unreadable(problem: Exception) -> str:
+    """Why the run cannot be shown, which is then all of its page that is."""
+    return f"The run cannot be read now: {problem}"
+
+
+def update(engine: Engine, run: str, charts: tuple[str, ...]) -> Update:
+    """What browsers put in place of what they show of the run."""
+    try:
+        return screen(engine, run, charts).update
+    except (KeyError, StoreError) as problem:
+        return Update.of({"page": unreadable(problem)})
 
 
 def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
@@ -127,10 +171,12 @@ def _made(look: Look, charts: tuple[str, ...], waits: str) -> Screen:
         final=look.record.over and not tight_waiting(look.view),
         headline=headline(look, waits),
         drawings=tuple(one._replace(packed=packed(one.figure)) for one in drawings),
-        strip="" if empty else strip(figures(look)),
-        notes=tuple(notes(look)),
-        quiet=setting_line(look),
+        below=("" if empty else strip(figures(look))) + "".join(map(noted, notes(look))) + _quiet(setting_line(look)),
     )
+
+
+def _quiet(text: str) -> str:
+    return f'<div class="dpviz-quiet">{escape(text)}</div>' if text else ""
 
 
 # --- the tight interval of a run under way ----------------------------------------------------------------------------

@@ -1,6 +1,5 @@
-"""A run under way or over, on the page: the parts that change are one small fragment, the rest stands beside it."""
+"""A run under way or over, on the page: its browser fetches what changes, and the page runs again for the rest."""
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
@@ -27,20 +26,25 @@ from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
 from dpviz.ui import controls, details, page, plots, state
 from dpviz.ui.boundary import Boundary
+from dpviz.ui.browser import updates
+from dpviz.ui.browser.routes import component, root
 from dpviz.ui.runs.fields import CHART, RUN, SECOND, STATE_WORDS, TRAIN, WATCHED
 from dpviz.ui.runs.report import bundle, html_report
-from dpviz.ui.train.live import Screen, screen
+from dpviz.ui.train.live import place_of, screen, unreadable, update
 from dpviz.ui.train.words import in_words
 
-EVERY = 1.0  # seconds between two looks at a run under way
-SOON = 0.5  # before its first step, and while a desired state is not yet reached
-GLANCE = 0.04  # while a page waits for what was just asked for
-SEEN = "t.state_seen"
-WHOLE = "t.whole_page"
+# Milliseconds between two looks of a browser at a run under way, and where something is about to show: its first step,
+# or what was asked for.
+EVERY = 500
+SOON = 150
+
 FAILED = "t.control_failed"
 DETAILS = "t.details"
 DECIDED = "Its claim holds if results did not decide that it goes on."
 CLONED = "Not available for a run of your own program, because only that program can build its network."
+
+# Puts in place what changes while a run goes on; its trigger "again" says that the page would be another.
+_follow = component("follow")
 
 
 def show(engine: Engine, run: str) -> None:
@@ -53,21 +57,14 @@ def show(engine: Engine, run: str) -> None:
         page.note(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
         page.button("Start a new run", "add", _leave, type="primary")
         return
-    st.session_state[SEEN] = (record.state, record.desired)
-    st.session_state[WHOLE] = True
     left, right = page.sides()
     with left:
-        now = screen(engine, run, _charts())
-        pause = _pause(now)
-        st.fragment(run_every=pause)(_moving)(engine, run, pause)
+        _moving(engine, record)
     with right:
         _controls(engine, record)
     with left:
         _details(engine, record)
     page.follow_link(state.query(WATCHED))
-    st.session_state[WHOLE] = False
-    if _coming(now):
-        await_change(engine, run)
 
 
 def _charts() -> tuple[str, ...]:
@@ -75,61 +72,31 @@ def _charts() -> tuple[str, ...]:
     return (first,) if second in ("none", first) else (first, second)
 
 
-def _pause(now: Screen) -> float | None:
-    """Seconds until the next look: few while something that was asked for is about to show."""
-    if now.final:
-        return None
-    return SOON if _coming(now) or not now.moving else EVERY
-
-
-def _coming(now: Screen) -> bool:
-    """Whether something was asked of the run that it has not done yet."""
-    state, desired = now.state
-    if now.final or state not in ("running", "paused", "restarted"):
-        return False
-    return desired in ("stop", "kill") or (desired == "pause") != (state == "paused")
-
-
-def await_change(engine: Engine, run: str) -> None:
-    """Draw again as soon as the run has done what was asked of it; the browser's next timer takes over after a while.
-
-    The visitor's next move ends the wait from outside, at the touch of the session.
-    """
-    until = time.monotonic() + SOON
-    while time.monotonic() < until:
-        before = st.session_state.get(SEEN)
-        record = engine.run(run)
-        if (record.state, record.desired) != before:
-            st.rerun()
-        time.sleep(GLANCE)
-
-
-def _moving(engine: Engine, run: str, pause: float | None) -> None:
-    """Headline, charts and figures: what changes while the run goes on."""
-    bound = Boundary("train", TRAIN)
+def _moving(engine: Engine, record: RunRecord) -> None:
+    """Headline, charts and what stands below them: what changes while the run goes on."""
+    bound, run, charts = Boundary("train", TRAIN), record.id, _charts()
     with bound.part("charts"):
         try:
-            now = screen(engine, run, _charts())
+            now = screen(engine, run, charts)
         except (KeyError, StoreError) as problem:
-            page.note(f"The run cannot be read now: {problem}", "problem")
+            page.note(unreadable(problem), "problem")
+            _followed(engine, run, charts, unreadable(problem), EVERY)
             return
-        another_pace = pause is not None and _pause(now) != pause
-        if now.state != st.session_state.get(SEEN) or another_pace:
-            st.session_state[SEEN] = now.state
-            st.rerun()  # the controls beside it are others now, and so is the pace
         page.headline(now.headline)
-        for place, drawing in enumerate(now.drawings):
-            plots.plot(drawing, key=f"train-{place}")
-        if now.strip:
-            st.html(now.strip)
-        for note in now.notes:
-            page.note(*note)
-        if now.quiet:
-            st.html(f'<div class="dpviz-quiet">{escape(now.quiet)}</div>')
-        if _coming(now) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
-            await_change(engine, run)
-        if st.session_state.get(WHOLE):  # the settings do not change while the page stays
-            bound.worked()
+        for number, drawing in enumerate(now.drawings):
+            plots.plot(drawing, key=place_of(number))
+        st.html(f"<div data-follow>{now.below}</div>")
+        if not now.final:
+            same = now.state == (record.state, record.desired)  # else the controls are those of a state of before
+            _followed(engine, run, charts, now.page * same, SOON if now.coming or not now.moving else EVERY)
+    bound.worked()
+
+
+def _followed(engine: Engine, run: str, charts: tuple[str, ...], drawn: str, every: int) -> None:
+    """Let the browser look every so many milliseconds, and run the page again once it is no longer as it is `drawn`."""
+    token = updates.offer(("run", run, charts), partial(update, engine, run, charts))
+    data = {"at": root(), "token": token, "page": drawn, "every": every}
+    _follow(key="train.follow", data=data, on_again_change=lambda: None)
 
 
 # --- what holds the run -----------------------------------------------------------------------------------------------
