@@ -253,7 +253,7 @@ class Engine:
     def _reconcile(self) -> None:
         if time.monotonic() - self._reconciled > RECONCILE:
             self._reconciled = time.monotonic()
-            with suppress(StoreError):  # what cannot be written now is corrected later
+            with suppress(StoreError, OSError):  # what cannot be found out or written now is corrected later
                 reconcile(self.store)
             if self._dispatcher is None and not self._closed and self._has_work():
                 self._awake()

@@ -40,15 +40,24 @@ class Process:
 
 
 def _text(path: str) -> str:
+    """What a file of the kernel's says; "" where there is none for us: no such process, another system.
+
+    Raises:
+        OSError: if it cannot be read now, as where too many files are open. That says nothing of the process.
+    """
     try:
         return Path(path).read_text().strip()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return ""
 
 
 @cache
 def this_machine() -> str:
-    """Host name / boot / process namespace: process ids can be compared only where all three agree."""
+    """Host name / boot / process namespace: process ids can be compared only where all three agree.
+
+    Raises:
+        OSError: if that cannot be read now.
+    """
     boot = _text("/proc/sys/kernel/random/boot_id")
     if not boot:
         with extra("train"):
@@ -62,7 +71,11 @@ def this_machine() -> str:
 
 
 def start_mark(pid: int) -> str | None:
-    """When `pid` started; None if there is no such process, or if it is dead and only waits to be collected."""
+    """When `pid` started; None if there is no such process, or if it is dead and only waits to be collected.
+
+    Raises:
+        OSError: if that cannot be read now.
+    """
     stat = _text(f"/proc/{pid}/stat")
     if stat:
         # After the name, which may hold spaces and brackets: state, then … the start in ticks since boot (proc(5)).
@@ -90,7 +103,11 @@ def process_of(pid: int) -> Process:
 
 
 def is_alive(process: Process) -> bool | None:
-    """Whether it runs; None if it belongs to another machine, where only its heartbeat can tell."""
+    """Whether it runs; None if it belongs to another machine, where only its heartbeat can tell.
+
+    Raises:
+        OSError: if that cannot be found out now: it may run.
+    """
     if process.machine == this_machine():
         return bool(process.mark) and start_mark(process.pid) == process.mark
     name, boot, _ = (process.machine.split("/", 2) + ["", ""])[:3]

@@ -262,6 +262,23 @@ def begun_executions(client: Any, run: str) -> Any:
     return make(f"dpviz-begun-{run}", client=client)
 
 
+def add_begun(begun: Any, execution: str, wanted: Callable[[], bool]) -> list[str]:
+    """Add an execution to those that have begun, however long a busy scheduler takes; those that began before it.
+
+    Raises:
+        TimeoutError, OSError: if the scheduler did not answer, and the execution is not `wanted` any more.
+    """
+    while True:
+        try:
+            before = [name for name in begun.get(timeout=10) if name != execution]  # which may have been added before
+            begun.set([*before, execution], timeout=10)
+            return before
+        except (TimeoutError, OSError):
+            if not wanted():
+                raise
+            time.sleep(RETRY)
+
+
 GIVEN_UP = "Nobody waits for this attempt any more: its cluster has ended, or another attempt has begun."
 
 
@@ -314,9 +331,7 @@ def work(
     worker = get_worker()
     described = {**this_process().to_json(), "address": worker.address, "cluster": cluster}
     client, execution = get_client(), uuid.uuid4().hex
-    begun = begun_executions(client, run)
-    earlier = list(begun.get(timeout=10))
-    begun.set([*earlier, execution])
+    earlier = add_begun(begun_executions(client, run), execution, lambda: executes(worker, key))
     head = {"run": run, "execution": execution, "worker": described, "begun": time.time(), "earlier": earlier}
     file = EventFile(place, head)
     desired, wanted = desired_state(client, run), Wanted(worker, key, place)

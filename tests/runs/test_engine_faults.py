@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +62,23 @@ def test_a_killed_worker(engine: Engine) -> None:
     assert "ended twice" in record.reason
     # Another run is not to blame.
     assert short_run(engine).state == "done"
+
+
+def test_a_worker_that_stands_still_for_a_while_goes_on(make_engine: Makes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that is much too busy, where Dask would give it up."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "1s")
+    engine = make_engine()
+    run = running(engine)
+    worker = worker_of(engine, run)
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        before = engine.run(run).steps
+        time.sleep(12.0)
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    until(lambda: engine.run(run).steps > before + 20)
+    record = engine.run(run)
+    assert (record.state, record.attempt) == ("running", 1)
 
 
 def test_parameters_wait_for_their_charge(engine: Engine, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,34 @@ def test_names_with_brackets_and_spaces() -> None:
         capture_output=True, text=True, cwd=os.getcwd(),
     )  # fmt: skip
     assert found.stdout.strip() == "True"
+
+
+def test_what_cannot_be_found_out_is_not_taken_for_dead(tmp_path: Path) -> None:
+    """A program that has too many files open knows neither whether a process lives nor whether there is a cluster."""
+    look = """
+import errno, json, resource, sys
+from pathlib import Path
+from dpviz.runs import waiting
+from dpviz.runs.cluster import local
+from dpviz.runs.processes import is_alive, this_process
+
+me, store = this_process(), Path(sys.argv[1])
+folder = local.folder_of(store)
+folder.mkdir()
+(folder / local.PLACE).write_text(json.dumps({"address": "", "process": me.to_json()}))
+head = json.dumps({"worker": me.to_json()}).encode()
+looks = lambda: is_alive(me), lambda: local.find(store) is not None, lambda: not waiting._ended(head)
+print([look() for look in looks])
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+for look in looks:
+    try:
+        print(look())
+    except OSError as error:
+        print(error.errno == errno.EMFILE)
+"""
+    command = [sys.executable, "-c", look, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=os.getcwd())
+    assert found.stdout.splitlines() == ["[True, True, True]", "True", "True", "True"], found.stderr
 
 
 # Runs whose program is gone are found out by whoever looks.

@@ -259,6 +259,17 @@ def test_events_that_find_no_room_on_the_disk_leave_no_half_line(place: Place, m
     assert [line[:3] for line in piece.lines.splitlines()[1:]] == [b"[0,", b"[1,"]
 
 
+def test_an_execution_begins_however_long_a_busy_scheduler_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, also where its answer was lost; and not where nobody wants it any more."""
+    monkeypatch.setattr(work, "RETRY", 0.0)
+    answers: list[Any] = [TimeoutError, OSError, ["one"], ["one", "two"]]
+    begun = Mock(get=Mock(side_effect=answers), set=Mock(side_effect=[TimeoutError, None]))
+    assert work.add_begun(begun, "two", lambda: True) == ["one"]
+    assert [call.args for call in begun.set.call_args_list] == [(["one", "two"],), (["one", "two"],)]
+    with pytest.raises(TimeoutError):
+        work.add_begun(Mock(get=Mock(side_effect=TimeoutError)), "two", lambda: False)
+
+
 def test_a_task_that_nobody_wants_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """By Dask, which gave it up for another attempt, or by the folder, which holds no store any more."""
     worker = Mock(**{"status.name": "running", "state.tasks": {"key": Mock(state="executing")}})

@@ -72,7 +72,7 @@ class MountedChart {
   }
 
   // The figure of a page that goes on changing, now.
-  followed({ key, packed, alt }) {
+  follow({ key, packed, alt }) {
     if (key !== this.data.key || packed === this.source) return;
     this.whole = parsed(packed);
     this.source = packed;
@@ -282,7 +282,7 @@ class MountedChart {
     listen();
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
-    window.addEventListener("dpviz-follow", ({ detail }) => this.followed(detail), { signal });
+    window.addEventListener("dpviz-follow", ({ detail }) => this.follow(detail), { signal });
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
     window.addEventListener("resize", () => this.resize(), { signal });

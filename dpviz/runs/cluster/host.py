@@ -41,12 +41,15 @@ CONFIGURATION = {
 
 
 async def keep_worker(place: Path) -> NoReturn:
-    """One worker process, and another whenever it ends."""
+    """One worker process, and another whenever it ends, or cannot be started: memory or processes may have run out."""
+    command = [sys.executable, "-m", "dpviz.runs.cluster.worker", str(place)]
     while True:
         begun = time.monotonic()
-        command = [sys.executable, "-m", "dpviz.runs.cluster.worker", str(place)]
-        child = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
-        await child.wait()
+        try:
+            child = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
+            await child.wait()
+        except OSError as error:
+            print(f"dpviz: a worker could not be started, and is tried again: {error}", file=sys.stderr)
         await asyncio.sleep(begun + SHORTEST_LIFE - time.monotonic())
 
 

@@ -55,14 +55,18 @@ def code() -> str:
 
 
 def find(store: Path) -> Cluster | None:
-    """The cluster of the store in this folder; None where none is up."""
+    """The cluster of the store in this folder; None where none is up.
+
+    Raises:
+        OSError: if that cannot be found out now, as where too many files are open: there may be one.
+    """
     _started[:] = [process for process in _started if process.poll() is None]
     folder = folder_of(store)
     try:
         place = json.loads((folder / PLACE).read_text())
         process, computes_with = Process.from_json(place["process"]), str(place.get("code", ""))
         cluster = Cluster(place["address"], folder / CERTIFICATE, process, computes_with)
-    except (OSError, ValueError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
         return None
     return cluster if is_alive(cluster.process) else None
 

@@ -80,7 +80,7 @@ def _moving(engine: Engine, record: RunRecord) -> None:
             now = screen(engine, run, charts)
         except (KeyError, StoreError) as problem:
             page.note(unreadable(problem), "problem")
-            _followed(engine, run, charts, unreadable(problem), EVERY)
+            _let_follow(engine, run, charts, unreadable(problem), EVERY)
             return
         page.headline(now.headline)
         for number, drawing in enumerate(now.drawings):
@@ -88,11 +88,11 @@ def _moving(engine: Engine, record: RunRecord) -> None:
         st.html(f"<div data-follow>{now.below}</div>")
         if not now.final:
             same = now.state == (record.state, record.desired)  # else the controls are those of a state of before
-            _followed(engine, run, charts, now.page * same, SOON if now.coming or not now.moving else EVERY)
+            _let_follow(engine, run, charts, now.page * same, SOON if now.coming or not now.moving else EVERY)
     bound.worked()
 
 
-def _followed(engine: Engine, run: str, charts: tuple[str, ...], drawn: str, every: int) -> None:
+def _let_follow(engine: Engine, run: str, charts: tuple[str, ...], drawn: str, every: int) -> None:
     """Let the browser look every so many milliseconds, and run the page again once it is no longer as it is `drawn`."""
     token = updates.offer(("run", run, charts), partial(update, engine, run, charts))
     data = {"at": root(), "token": token, "page": drawn, "every": every}
