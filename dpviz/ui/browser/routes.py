@@ -179,10 +179,10 @@ async def _slow(request: Request) -> Response:
 
 
 async def _updates(request: Request) -> Response:
-    found = updates.find(request.path_params["token"])
-    if found is None:
+    watched = updates.find(request.path_params["token"])
+    if watched is None:
         return _over()
-    mark, content = found.recent or await run_in_threadpool(found.now)
+    mark, content = watched.recent or await run_in_threadpool(watched.now)
     if request.headers.get("If-None-Match") == mark:
         return Response(status_code=304)
     return Response(content, media_type="application/json", headers={**_FRESH, "ETag": mark})

@@ -92,10 +92,10 @@ def _moving(engine: Engine, record: RunRecord) -> None:
     bound.worked()
 
 
-def _let_follow(engine: Engine, run: str, charts: tuple[str, ...], drawn: str, every: int) -> None:
-    """Let the browser look every so many milliseconds, and run the page again once it is no longer as it is `drawn`."""
+def _let_follow(engine: Engine, run: str, charts: tuple[str, ...], page_mark: str, every: int) -> None:
+    """Let the browser look every so many milliseconds, and run the page again once its mark is another."""
     token = updates.offer(("run", run, charts), partial(update, engine, run, charts))
-    data = {"at": root(), "token": token, "page": drawn, "every": every}
+    data = {"at": root(), "token": token, "page": page_mark, "every": every}
     _follow(key="train.follow", data=data, on_again_change=lambda: None)
 
 
