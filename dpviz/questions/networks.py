@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dpviz._remember import remembered
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import SHORT, Claim
 from dpviz.accounting.methods import FAMILIES, Basic
+from dpviz.experiments.record import recorded
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.source import Measurable
 from dpviz.training import models
@@ -120,6 +124,23 @@ class SmallNetwork(Network):
     @property
     def measured(self) -> Hashable:
         return tuple(self.arguments.values())
+
+    @property
+    def recorded(self) -> Leakage | None:
+        return _recorded_leakage(self.model, self.training_step, self.examples, self.seed)
+
+
+@remembered
+def _recorded_leakage(model: str, training_step: int, examples: int, seed: int) -> Leakage | None:
+    """What the record `leakage` has of such a network; None where it has another alone."""
+    record, asked = recorded("leakage"), {"model": model, "training_step": training_step, "examples": examples}
+    for trial in record.trials:
+        if record.settings[trial.arm] == asked and trial.seed == seed:
+            arrays = {name: np.array(value) for name, value in trial.found.items() if isinstance(value, list)}
+            for array in arrays.values():
+                array.setflags(write=False)
+            return Leakage(**(dict(trial.found) | arrays))
+    return None
 
 
 class StandIn(SmallNetwork):

@@ -8,6 +8,7 @@ What is measured here is measured on the training data itself, without noise: no
 `dpviz.gradients.leakage`.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,6 +80,20 @@ def leakage_of_small_network(
     with single_thread():
         words = f"{SMALL[model].title} on {chosen.title} after {training.step:,} plain training steps"
         return leakage_of_network(network_at(training), chosen, words)
+
+
+def measure(settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The same as JSON values, for a record; distances and losses to seven digits.
+
+    Args:
+        settings: "model", "training_step" and "examples".
+        seed: As in `leakage_of_small_network`.
+    """
+    measured = asdict(leakage_of_small_network(**settings, seed=seed))
+    return {
+        name: [float(f"{one:.7g}") for one in value] if isinstance(value, np.ndarray) else value
+        for name, value in measured.items()
+    }
 
 
 def chosen_examples(data: TrainingData, examples: int, seed: int) -> TrainingData:

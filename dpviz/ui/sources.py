@@ -38,14 +38,18 @@ def _with_held(value: Any, held: Any) -> Any:
     # A file is chosen beside the fields: whichever is held is the one.
     if isinstance(held, Held | Missing) and (isinstance(value, File) or held.of.key == value.key):
         return held
-    if isinstance(value, Measurable) and (sample := measuring.measured(value.measured)) is not None:
-        return Held(value, sample)
+    if isinstance(value, Measurable):
+        sample = value.recorded if value.recorded is not None else measuring.measured(value.measured)
+        if sample is not None:
+            return Held(value, sample)
     raise NoSample(STILL_TO_MEASURE, coming=True)
 
 
 def resolved(source: Source[Any]) -> Source[Any]:
     """The same, where it is a sample that only the app can give: there, or missing for a reason."""
     if isinstance(source, Measurable):
+        if (recorded := source.recorded) is not None:
+            return Held(source, recorded)
         try:
             return Held(source, measuring.result(Request(source.measured, source.target, source.arguments)))
         except NoSample as why:

@@ -24,8 +24,8 @@ from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
 from dpviz.training.covered import NOT_COVERED
-from dpviz.training.leakage import leakage_of_run
-from tests.questions.asking import asked, run_script
+from dpviz.training.leakage import leakage_of_run, leakage_of_small_network
+from tests.questions.asking import asked, of_preset, run_script
 from tests.trained import TINY, recorded, trained
 
 QUICK = {"lkrun": "small", "lksteps": "20", "model": "logistic", "lkexamples": "60"}
@@ -232,3 +232,29 @@ def test_the_bound_that_is_drawn_and_said_is_that_of_an_exchange(home: Engine) -
     assert f"{added} if added" in metric.note
     assert answer.plot.bounds[0].success == claimed.success
     assert f"≤ {shown} ·" in answer.plot.bounds[0].text
+
+
+def test_what_a_paper_s_preset_shows_is_recorded_and_nothing_is_trained_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.questions.source.resolve_name", lambda _: pytest.fail("trained"))
+    facts = of_preset(DISTANCES, "bdp2").facts
+    assert facts.sample is not None
+    assert facts.sample.train_distances.size == facts.sample.test_distances.size == 1000
+    assert facts.sample.train_accuracy == pytest.approx(
+        float(np.mean(facts.sample.train_losses < np.log(2.0))), abs=0.1
+    )
+    assert facts.comparison.welch_p > 0.05, "as the paper found"
+    recorded_of = SmallNetwork("cnn", 500, 2000, 0)
+    assert recorded_of.recorded is facts.sample
+    others = [replace(recorded_of, **{name: 40}) for name in ("training_step", "examples", "seed")]
+    assert [other.recorded for other in (*others, replace(recorded_of, model="mlp"))] == [None] * 4
+
+
+@pytest.mark.sweep
+def test_the_recorded_network_is_measured_alike_again() -> None:
+    stored = SmallNetwork("cnn", 500, 2000, 0).recorded
+    again = leakage_of_small_network("cnn", training_step=500, examples=2000, seed=0)
+    assert stored is not None
+    assert again.description == stored.description
+    # Another machine rounds otherwise, which training enlarges.
+    assert again.train_distances.mean() == pytest.approx(stored.train_distances.mean(), rel=0.05)
+    assert again.test_losses.mean() == pytest.approx(stored.test_losses.mean(), rel=0.05)

@@ -27,6 +27,9 @@ def test_the_same_sample_and_no_other(engine: Engine) -> None:
     assert not refused(SmallNetwork("mlp", 20, 40, 0), held)
     assert refused(SmallNetwork("mlp", 30, 40, 0), held)
     assert refused(small, None)
+    kept = sources.resolved(SmallNetwork("cnn", 500, 2000, 0))
+    assert isinstance(kept, Held), "recorded: nothing is measured for it"
+    assert sources.with_held({"it": kept.of}, {"it": None})["it"].sample() is kept.sample()
     recorded(engine)
     run = of_run(engine.runs()[0])
     assert not refused(of_run(engine.runs()[0]), Missing(run, "It comes.", True))
