@@ -195,14 +195,17 @@ class Engine:
         """
         if record.summary.get("reason") == LOSSES_DECIDED:
             return f"Its losses, which are {NOT_COVERED}, ended it, and would decide that it goes on."
-        if self.checkpoint(record.id).is_file():
+        checkpoint = self.checkpoint(record.id)
+        if checkpoint.is_file():
             return ""
+        lacks = f"No checkpoint of it is in {checkpoint.parent}. It ended before its first one"
         if cluster := worker_of(self.store, record.id)["cluster"]:
             return (
-                f"No checkpoint of it is in {self.folder}: it ended before its first one, or its worker, on the "
-                f"cluster at {cluster}, does not see that folder and removed what it kept elsewhere."
+                f"{lacks}, or its worker, on the cluster at {cluster}, does not see that folder: what it kept on its "
+                "own machine went when the run was over. Runs can go on where workers have that folder under the same "
+                "path."
             )
-        return "It ended before its first checkpoint."
+        return f"{lacks}, which a run keeps after ten seconds, or that folder was left behind when the store was moved."
 
     def can_go_on(self, record: RunRecord) -> bool:
         """Whether a run that ended can go on from a checkpoint."""

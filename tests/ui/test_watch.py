@@ -296,8 +296,8 @@ def test_continue_queues_another_attempt_of_the_run(engine: Engine, stopped: str
 @pytest.mark.parametrize(
     ("cluster", "why"),
     [
-        ("", r"It ended before its first checkpoint\."),
-        ("tls://far:8786", r"on the cluster at tls://far:8786, does not see that folder"),
+        ("", r"No checkpoint of it is in .*weights\. It ended before its first one, .*or that folder was left behind"),
+        ("tls://far:8786", r"at tls://far:8786, does not see that folder: .*have that folder under the same path\."),
     ],
 )
 def test_a_run_that_cannot_go_on_says_why(engine: Engine, stopped: str, cluster: str, why: str) -> None:

@@ -91,7 +91,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
         sheets(f"chart {chart}")
         draw(look, chart, 262)
     sheets("screen")
-    screen(engine, run.id, ("epsilon", "accuracy"))
+    assert screen(engine, run.id, ("epsilon", "accuracy")).update.mark
     sheets("listing")
     records = engine.runs()[:3]
     engine.store.listed(listing.chosen(state.reader("r_text=a")), page.PAGE)
