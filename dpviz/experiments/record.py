@@ -86,6 +86,11 @@ class ExperimentRecord:
             raise ValueError(f"Expected an arm of {self.key!r} in {', '.join(self.settings)}; found {arm!r}.")
         return trials
 
+    def result(self, settings: Mapping[str, Any], seed: int) -> Mapping[str, Any] | None:
+        """What was measured with exactly these settings and this seed; None where nothing was."""
+        trials = [t for t in self.trials if t.seed == seed and self.settings[t.arm] == settings]
+        return trials[0].found if trials else None
+
     def values(self, arm: str, name: str) -> Array:
         """One measured number of each seed, (seeds,)."""
         return np.array([trial.found[name] for trial in self.of(arm)], dtype=np.float64)

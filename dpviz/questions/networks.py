@@ -133,14 +133,13 @@ class SmallNetwork(Network):
 @remembered
 def _recorded_leakage(model: str, training_step: int, examples: int, seed: int) -> Leakage | None:
     """What the record `leakage` has of such a network; None where it has another alone."""
-    record, asked = recorded("leakage"), {"model": model, "training_step": training_step, "examples": examples}
-    for trial in record.trials:
-        if record.settings[trial.arm] == asked and trial.seed == seed:
-            arrays = {name: np.array(value) for name, value in trial.found.items() if isinstance(value, list)}
-            for array in arrays.values():
-                array.setflags(write=False)
-            return Leakage(**(dict(trial.found) | arrays))
-    return None
+    asked = {"model": model, "training_step": training_step, "examples": examples}
+    if (result := recorded("leakage").result(asked, seed)) is None:
+        return None
+    arrays = {name: np.array(value) for name, value in result.items() if isinstance(value, list)}
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Leakage(**(dict(result) | arrays))
 
 
 class StandIn(SmallNetwork):
