@@ -1,11 +1,13 @@
 """Memory that steps add to a process of their own at its peak (VmHWM less VmRSS before), in MiB; Linux only."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 MIB = 2**20
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def print_added(step: Callable[[], object]) -> None:
@@ -30,5 +32,8 @@ def _status(field: str) -> float:
 def added(script: str, *arguments: str) -> str:
     """What `script` prints last where its first argument is "memory"; "–" where it fails."""
     command = [sys.executable, "-W", "ignore", script, "memory", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    # A script finds what lies beside it, not this package.
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
     return f"{float(ended.stdout.split()[-1]):.0f}" if ended.returncode == 0 else "–"

@@ -1,4 +1,4 @@
-"""Writes docs/scale.md anew, after each part.
+"""Writes docs/scale.md anew, after each part; one that fails is a row that says why, and the others follow.
 
 python -m benchmarks.scale            # all of it, a quarter of an hour on two cores without other work
 python -m benchmarks.scale viewers    # only the parts whose name holds the word; nothing is written
@@ -7,11 +7,14 @@ python -m benchmarks.scale viewers    # only the parts whose name holds the word
 import os
 import sys
 import time
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.scale.parts import PARTS, Row
 
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+WORDS = 200  # characters that are told of an error
 QUIET = 0.5  # load, up to which a machine has no other work
 HEAD = """# Scale
 
@@ -29,6 +32,16 @@ def text(rows: list[Row], begun: str, took: dict[str, float]) -> str:
     return "\n".join(lines) + "\n" + (f"\nNot measured, for it was ended before: {', '.join(left)}.\n" if left else "")
 
 
+def all_rows(name: str) -> Iterator[Row]:
+    """The rows of a part, the last of which says why where it failed."""
+    try:
+        yield from PARTS[name]()
+    except Exception as error:
+        traceback.print_exc()
+        why = " ".join(f"{type(error).__name__}: {error}".split())[-WORDS:].replace("|", "/")
+        yield Row(name, "–", f"failed: {why}", False)
+
+
 def main(word: str = "") -> None:
     chosen = [name for name in PARTS if word in name]
     if not chosen:
@@ -41,12 +54,14 @@ def main(word: str = "") -> None:
     print(begun, flush=True)
     for name in chosen:
         start = time.monotonic()
-        for row in PARTS[name]():
+        for row in all_rows(name):
             rows.append(row)
             print(row, flush=True)
         took[name] = time.monotonic() - start
         if not word:
             TARGET.write_text(text(rows, begun, took))
+    if any(row.found.startswith("failed:") for row in rows):
+        sys.exit("A part failed.")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from benchmarks import compare_steps, step_memory
 from benchmarks.scale import viewers
 from benchmarks.scale.stores import RUNS, STEPS, many_runs, under_way
 
+LONGEST = 600.0  # seconds of one measurement
+
 
 class Row(NamedTuple):
     """One goal: what is measured, what is wanted, what was found, and whether that is enough (None: no goal)."""
@@ -36,9 +38,16 @@ def folder() -> Iterator[Path]:
 
 
 def elsewhere(name: str, *arguments: object) -> Any:
-    """What a measurement finds in a process of its own."""
+    """What a measurement finds in a process of its own.
+
+    Raises:
+        RuntimeError: if it fails, or takes longer than `LONGEST`.
+    """
     command = [sys.executable, "-m", "benchmarks.scale.measured", name, *map(str, arguments)]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{name} took longer than {LONGEST:.0f} s.") from None
     if ran.returncode:
         raise RuntimeError(f"{name} failed: {ran.stderr[-2000:]}")
     return json.loads(ran.stdout.splitlines()[-1])
@@ -114,6 +123,8 @@ def step_memories() -> Iterator[Row]:
     for name, batches in compare_steps.BATCHES.items():
         batch = str(batches[-1])
         plain, ours = (step_memory.added(compare_steps.__file__, one, name, batch) for one in ("plain", "dpviz"))
+        if "–" in (plain, ours):
+            raise RuntimeError(f"The memory of {name} could not be measured: {plain} MiB, {ours} MiB.")
         most = 1.2 * float(plain)
         yield Row(f"{name}, batch {batch}: memory that steps add", f"≤ {most:.0f} MiB (1.2 × {plain})", f"{ours} MiB",
                   float(ours) <= most)  # fmt: skip
