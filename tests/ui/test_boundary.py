@@ -2,11 +2,13 @@
 
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from dpviz._remember import MEMORY
 from dpviz.questions import frames
@@ -18,7 +20,7 @@ from dpviz.runs.engine import Engine
 from dpviz.ui import boundary, details, home, page, panel, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
-from tests.ui.driver import charts, open_app, press, put, said, set_to
+from tests.ui.driver import charts, controls, open_app, press, put, said, set_to
 
 FORGED = "a stranger's words\nERROR nobody wrote this \x1b[31m"
 
@@ -82,6 +84,26 @@ def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not spoken(at)
     assert set_to(at, SIGMA) == 4.0
     assert at.session_state["value.leta"] == 0.2
+
+
+def test_a_way_on_runs_more_than_the_fragment_of_its_button(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser runs a button's fragment alone, here that of the answer: controls would keep the values that failed."""
+    drawn, fragments = frames.rendered, list[str | None]()
+
+    def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
+        if answer.given["noise_multiplier"] < 9:
+            return drawn(question, answer, plot, height)
+        fragments.append(ThreadState.get().fragment_id)
+        return breaks()
+
+    monkeypatch.setattr(frames, "rendered", only_small)
+    at = open_app("orders", "sigma=3")
+    put(at, "value.sigma", 20.0)
+    request = partial(local_script_runner.RerunData, fragment_id=fragments[-1])
+    monkeypatch.setattr(local_script_runner, "RerunData", request)
+    press(at, "Back to the last state that worked")
+    assert not spoken(at)
+    assert controls(at)["sigma"]["value"] == 3.0
 
 
 def test_a_pin_that_breaks_costs_the_pin_alone(monkeypatch: pytest.MonkeyPatch) -> None:
