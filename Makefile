@@ -3,9 +3,9 @@ PYTHON ?= python3
 PORT ?= 8501
 PY := .venv/bin/python
 
-# Tests and measurements use one thread a process: the processes share the cores. Types are checked beside the tests, which
-# often wait for a browser.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Tests and measurements use one thread a process: the processes share the cores. They keep what Python compiles: tests
+# start some hundred processes. Types are checked beside the tests, which often wait for a browser.
+WITH := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 INSTALL = '$(PYTHON)' tools/install.py
 
 .DEFAULT_GOAL := help
@@ -30,19 +30,19 @@ test test-all test-long:
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) tools/lines.py
 	@mkdir -p .tmp; nice $(PY) -m mypy >.tmp/mypy.txt 2>&1 & types=$$!; \
-	$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests; tests=$$?; \
+	$(WITH) $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:benchmark $(PART) tests; tests=$$?; \
 	wait $$types; types=$$?; cat .tmp/mypy.txt; exit $$((tests + types))
 
 bench: ## Measure speed beside other libraries in the same run
 	@$(INSTALL) bench
-	@$(ONE_THREAD) $(PY) -m pytest -o python_files='bench_*.py' -W default --benchmark-only benchmarks
+	@$(WITH) $(PY) -m pytest -o python_files='bench_*.py' -W default --benchmark-only benchmarks
 	@for script in benchmarks/compare_*.py; do \
-		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \
+		[ ! -e "$$script" ] || $(WITH) PYTHONPATH=. $(PY) "$$script" || exit 1; \
 	done
 
 bench-scale: ## Measure stores, runs, viewers, accounting and steps against goals; write docs/scale.md (a quarter of an hour)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m benchmarks.scale
+	@$(WITH) $(PY) -m benchmarks.scale
 
 bench-gpu: ## Try private steps on a GPU and write docs/gpu.md (eight minutes at most)
 	@$(INSTALL) dev
@@ -50,15 +50,15 @@ bench-gpu: ## Try private steps on a GPU and write docs/gpu.md (eight minutes at
 
 evidence: ## Try the promises again and write docs/evidence.md (about ten minutes)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m benchmarks.evidence
+	@$(WITH) $(PY) -m benchmarks.evidence
 
 papers: ## Run the experiments behind figures again, from nothing (under an hour on two cores; stopped, it goes on later)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m dpviz.experiments
+	@$(WITH) $(PY) -m dpviz.experiments
 
 attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/attacks.md (some twenty minutes)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m tools.attack
+	@$(WITH) $(PY) -m tools.attack
 
 format: ## Put every file into the house's format
 	@$(INSTALL) dev

@@ -42,6 +42,7 @@ def by_integrals(mu: float, steps: int, delta: float, begin: int) -> float:
 
 
 @pytest.mark.parametrize(("mu", "steps", "delta"), [(1.0, 2, 1e-5), (0.3, 2, 1e-3), (4.0, 3, 1e-8), (1.0, 3, 0.05)])
+@pytest.mark.one_of(2)
 def test_the_value_is_that_of_exact_integrals_and_never_below(mu: float, steps: int, delta: float) -> None:
     found = chosen_stop_delta(mu=mu, steps=steps, delta=delta)
     exact = [by_integrals(mu, steps, delta, begin) for begin in range(1, steps + 1)]

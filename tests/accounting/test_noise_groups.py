@@ -59,6 +59,7 @@ def test_plain_gaussian_steps_and_single_ones_stay_as_they_are() -> None:
     assert all(step == least == most for step, (least, most) in grouped_noise(dict(alone)).items())
 
 
+@pytest.mark.sweep
 def test_thousands_of_noise_levels_take_little_memory() -> None:
     events = steps(1.0, 3.0, 3 * MOST_DISTINCT)
     tracemalloc.start()

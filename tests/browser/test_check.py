@@ -23,25 +23,18 @@ n_trials = 40
 """
 
 
-def test_titles_of_page_and_tab_follow_the_question(page: Page) -> None:
-    open_page(page, "check")
-    title = main_area(page).locator("h1")
-    expect(title).to_have_text("Check a program")
-    expect(page).to_have_title(re.compile("^Check a program · dpviz"))
-    main_area(page).get_by_role("combobox", name="Question").click()
-    page.get_by_role("option", name="Guarantee card").click()
-    expect(title).to_have_text(re.compile("^Check · Guarantee card"))
-    wait_idle(page)
-    expect(page).to_have_title(re.compile("^Check · Guarantee card"))
-    expect(title).to_have_count(1)
-
-
 def test_an_engineer_pastes_a_program_once_and_reaches_every_answer_in_few_actions(page: Page) -> None:
-    """From Home: verdict, σ for the claimed ε, best attack and card, in at most five actions each."""
+    """From Home: verdict, σ for the claimed ε, best attack and card, in at most five actions each.
+
+    The titles of page and tab follow the question.
+    """
     open_page(page)
+    title = main_area(page).locator("h1")
     main_area(page).get_by_role("link", name="Check a program").click()
     page.wait_for_url("**/check*")
     wait_idle(page)
+    expect(title).to_have_text("Check a program")
+    expect(page).to_have_title(re.compile("^Check a program · dpviz"))
     main_area(page).get_by_role("radio", name="From code").click()
     main_area(page).get_by_role("textbox", name="Paste code").fill(PROGRAM)
     page.get_by_role("button", name="Fill the form").click()
@@ -51,8 +44,10 @@ def test_an_engineer_pastes_a_program_once_and_reaches_every_answer_in_few_actio
     def onward(way: str, there: str) -> None:
         wait_idle(page)
         page.get_by_role("navigation", name="Questions about my run").get_by_role("button", name=way).click()
-        expect(main_area(page).locator("h1")).to_contain_text(there)
+        expect(title).to_contain_text(there)
         wait_idle(page)
+        expect(title).to_have_count(1)
+        expect(page).to_have_title(re.compile(f"^{re.escape(title.inner_text())} · "))
 
     plan = {"steps": 60, "delta": 1e-5, "runs": 40, "law": "fixed"}
     onward("Noise", "Solve for σ")
@@ -67,7 +62,7 @@ def test_an_engineer_pastes_a_program_once_and_reaches_every_answer_in_few_actio
     assert reached <= 3 < missed
     onward("Attack", "Which attacks are possible?")
     expect(headline(page)).to_have_text("After 60 epochs, an attack may be right every time (chance: 50 %).")
-    onward("Claim", "Guarantee card")
+    onward("Claim", "Check · Guarantee card")
     epsilon = dpviz.tuned_epsilon(mechanism=dpviz.of_person(Shuffled(1.1, 234), 5), **plan)  # type: ignore[arg-type]
     expect(headline(page)).to_contain_text(f"ε ≤ {numbers.up(epsilon)} at δ = 1e-5 for one person", timeout=60_000)
     main_area(page).get_by_text("Use it", exact=True).click()
@@ -76,3 +71,7 @@ def test_an_engineer_pastes_a_program_once_and_reaches_every_answer_in_few_actio
         main_area(page).get_by_text("accounted for: shuffled anew in every epoch; as run: shuffled").first
     ).to_be_visible()
     expect(main_area(page).get_by_text("As Markdown", exact=True)).to_be_visible()
+    main_area(page).get_by_role("combobox", name="Question").click()
+    page.get_by_role("option", name="Check a program").click()
+    expect(title.first).to_have_text("Check a program")
+    expect(page).to_have_title(re.compile("^Check a program · "))

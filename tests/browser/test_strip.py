@@ -60,6 +60,7 @@ def test_its_fields_set_the_page_and_nothing_below_moves(page: Page) -> None:
     expect(fields).to_have_count(0)
 
 
+@pytest.mark.sweep  # test_check walks the same ways but for the last
 def test_each_question_is_one_click_from_there_and_the_run_goes_along(page: Page) -> None:
     open_page(page, "compose", **RUN)
     for name, address in (("Claim", "check"), ("Attack", "attack"), ("Write down", "check"), ("Noise", "noise")):
@@ -73,6 +74,7 @@ def test_each_question_is_one_click_from_there_and_the_run_goes_along(page: Page
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
+@pytest.mark.one_of(2)
 def test_it_is_one_line_in_every_look_and_goes_to_no_edge(page: Page) -> None:
     open_page(page, "attack", aview="roc", **RUN)
     shown = box(line(page))

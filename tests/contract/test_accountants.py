@@ -60,6 +60,7 @@ class TestMonotone:
 
     @pytest.mark.parametrize("setting", COMMON, ids=str)
     @pytest.mark.parametrize("factor", [1.003, 2.0])
+    @pytest.mark.one_of(2)
     def test_common_settings(self, slow: Case, setting: Setting, factor: float) -> None:
         checks.monotone(slow, *setting, factor)
         checks.delta_falls_in_epsilon(slow, *setting[:3], 1.0, factor)
@@ -135,6 +136,7 @@ class TestKind:
         assert bool(case.method.kind_reason) == (case.method.kind is not Kind.UPPER)
 
     @pytest.mark.parametrize("setting", PINCHED, ids=str)
+    @pytest.mark.one_of(2)
     def test_side_of_the_truth(self, case: Case, setting: Setting) -> None:
         lower, upper = pinch(setting)
         found = case.epsilon(*setting)

@@ -77,6 +77,7 @@ def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
 
 
 @pytest.mark.parametrize("key", TRAINING)
+@pytest.mark.one_of(3)
 def test_every_epsilon_again(key: str) -> None:
     claimed: dict[tuple[str, str], float | None] = {}
     for trial in recorded(key).trials:

@@ -123,6 +123,7 @@ def test_a_curve_of_pure_privacy() -> None:
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)
+@pytest.mark.one_of(3)
 def test_more_rows_cost_no_less(kind: type[Mechanism]) -> None:
     given = {"noise_multiplier": 3.0, "scale": 3.0, "sample_rate": 0.05, "size": 1000, "batch": 50, "largest_batch": 90}
     given |= {"batches": 20, "epochs": 2, "decay": 0.5, "band": 4}

@@ -197,7 +197,9 @@ def audited(runs, delta, halved, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N")
 @pytest.mark.parametrize("halved", [False, True])
-@pytest.mark.parametrize(("runs", "delta"), [(400, 0.1), pytest.param(4000, 0.01, marks=pytest.mark.timeout(1800))])
+@pytest.mark.parametrize(
+    ("runs", "delta"), [(400, 0.1), pytest.param(4000, 0.01, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+)
 @pytest.mark.sweep  # the epochs of one training, below, show the same in a tenth of the time
 def test_an_attack_shows_no_more_than_is_claimed_and_sees_half_the_noise(runs, delta, halved, monkeypatch):
     """Four steps at q = ½. A bound near 0 would show that the attack sees nothing."""

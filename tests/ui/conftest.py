@@ -38,6 +38,13 @@ def no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def without_slow_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages as they are before slow parts come: for tests of settings, links and ways."""
+    monkeypatch.setattr("dpviz.ui.browser.slow_parts.offer", lambda *_: "")
+    monkeypatch.setattr(measuring, "missing", list)
+
+
+@pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """On an empty folder; its workers are never started."""
     yield from fresh_engine(tmp_path / "home", monkeypatch)

@@ -15,6 +15,8 @@ from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import registry, state
 from tests.ui.driver import controls, enter, go_to, open_app, open_part, press, put, said, set_to
 
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
+
 
 def shown(at, field):
     return controls(at)[field]["text"]

@@ -3,12 +3,15 @@
 import itertools
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.questions.mechanism import SIGMA
 from dpviz.ui import history
 from dpviz.ui.registry import PRESETS
 from tests.ui.driver import components, controls, enter, go_to, group, open_app, press, put, set_to
+
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
 
 _LATER = itertools.count(1)
 

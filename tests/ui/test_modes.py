@@ -11,6 +11,8 @@ from dpviz.questions.mechanism import SIGMA
 from dpviz.ui.access import FRAMED_BY, framing
 from tests.ui.driver import controls, enter, html_of, open_app, press, said, set_to
 
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
+
 
 def test_an_embedded_page_keeps_its_controls_and_loses_the_rest() -> None:
     at = open_app("compose", "embed=1&sigma=3")

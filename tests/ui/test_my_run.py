@@ -10,6 +10,8 @@ from dpviz.questions.layout import of_texts
 from dpviz.questions.mechanism import SIGMA, STEPS
 from tests.ui.driver import components, controls, enter, go_to, group, open_app, open_part, press, put, said, set_to
 
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
+
 THERE = next(page for page in PAGES if CHECK in page.questions)
 FORM = f"{THERE.view}=check"
 PARTS = ["Claim", "Described", "From code"]

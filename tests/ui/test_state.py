@@ -11,6 +11,8 @@ from dpviz.ui import registry, render
 from dpviz.ui.plain import plain
 from tests.ui.driver import enter, go_to, group, open_app, press, said, set_to
 
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
+
 
 def warnings(at):
     return [warning.value for warning in at.warning]
@@ -87,9 +89,7 @@ def test_a_link_of_another_version_opens_the_defaults_and_says_so():
 
 @pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
 @pytest.mark.one_of(7)
-def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
-    monkeypatch.setattr("dpviz.ui.browser.slow_parts.offer", lambda *_: "")  # what is slow is of no interest here
-    monkeypatch.setattr("dpviz.ui.measuring.missing", list)
+def test_a_preset_alone_in_a_link_is_that_preset(preset):
     page = next(page for page, offered in registry.PRESETS.items() if preset in offered)
     at = open_app(page, f"preset={preset.key}")
     assert not said(at, "problem")
