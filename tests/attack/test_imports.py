@@ -34,7 +34,7 @@ def trees(engine: Engine) -> list[Any]:
 
 
 def test_mutants_are_refused_or_harmless(engine: Engine, trees: list[Any]) -> None:
-    found = attack(engine, trees, count=90, seed=7, seconds=15.0)
+    found = attack(engine, trees, count=90, seed=7, seconds=90.0)  # ended earlier only on a busy machine
     assert not found.broken, found.broken
     assert found.refused > 5
     assert found.harmless > 5

@@ -568,6 +568,8 @@ class TestBackup:
             [kept] = other.parent.glob(f"{KEPT}*.sqlite")
             assert kept.read_bytes() == good
             assert str(kept) in store.notice
+            modes = {stat.S_IMODE(one.stat().st_mode) for one in (kept, kept.with_suffix(".txt"))}
+            assert modes == {0o600}, "its note names folders and days too"
             store.file.back_up()  # nothing more is lost: nothing more is kept
             assert list(other.parent.glob(f"{KEPT}*.sqlite")) == [kept]
             store.close()
