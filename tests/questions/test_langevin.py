@@ -286,7 +286,17 @@ def test_the_stand_in_is_dashed_and_told() -> None:
     assert len(both.lines) == 3
 
 
-def test_no_step_size_between_proven_ones_is_claimed_at_the_ends_of_the_curve() -> None:
-    proven = NumericalStepSizes(np.array([0.1, 0.4, 1.6]), np.array([1.0, 2.0, 64.0]), 1.0)
-    along, sizes = within(proven, 0.2, 0.8)
-    assert (along.tolist(), sizes.tolist()) == ([0.2, 0.4, 0.8], [1.0, 2.0, 2.0])
+def test_the_curve_by_the_numerical_accountant_has_no_step_size_that_is_not_proven() -> None:
+    """From each point on it keeps that point's size; the target's own is never below one of a smaller ε."""
+    proven = NumericalStepSizes(np.array([0.1, 0.4, 1.6]), np.array([1.0, 2.0, 64.0]), 3.0)
+    for target, along, sizes in (
+        (0.5, [0.2, 0.4, 0.5, 0.8], [1.0, 2.0, 3.0, 3.0]),
+        (0.3, [0.2, 0.3, 0.4, 0.8], [1.0, 3.0, 3.0, 3.0]),
+    ):
+        assert [column.tolist() for column in within(proven, target, 0.2, 0.8)] == [along, sizes]
+    none = within(proven._replace(epsilon=np.array([]), inverse=np.array([]), at_target=0.0), 0.5, 0.2, 0.8)
+    assert [column.size for column in none] == [0, 0]
+    answer = whole(of_preset(EPSILON, "sgfig1"), EPSILON.slow)
+    drawn = [line for line in answer.plot.lines if line.key.startswith("numerical")]  # type: ignore[attr-defined]
+    assert [line.stairs for line in drawn] == [True, True]
+    assert answer.facts.numerical_size(answer.facts.chain) in drawn[0].y

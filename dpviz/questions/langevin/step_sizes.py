@@ -97,24 +97,30 @@ def compared(f: ComparedFacts) -> LinePlot:
     plot = with_answer(sizes(chain, x, largest, axis), f, place)
     lines, rings = list(plot.lines), list(plot.rings)
     if f.numerical is not None:
-        along, inverse = within(f.numerical, float(x[0]), float(x[-1]))
+        along, inverse = within(f.numerical, chain.claim, float(x[0]), float(x[-1]))
         for one in both_noises(chain):
             key, style = ("numerical", look.NEUTRAL) if one is chain else ("numerical_other", look.DASHED)
             y, name = inverse / one.setting.cost, f"PLD, {one.variance}"
-            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain))
+            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain, stairs=True))
         if f.numerical.at_target > 0:
             rings.append(replace(ring(place, f.numerical_size(chain), look.GREY), name=""))
     return replace(plot, lines=tuple(lines), rings=tuple(rings), regions=wang_region(chain))
 
 
-def within(numerical: NumericalStepSizes, low: float, high: float) -> tuple[Array, Array]:
-    """The PLD accountant's points from `low` to `high`; at these ends the size of the point before, which is proven."""
-    points = numerical.epsilon
-    if points.size < 2:
-        return points, numerical.inverse
+def within(numerical: NumericalStepSizes, target: float, low: float, high: float) -> tuple[Array, Array]:
+    """The PLD accountant's points from `low` to `high`, the target's among them, each with the largest size that is
+    proven there: it holds until the next point.
+    """
+    place = int(np.searchsorted(numerical.epsilon, target))
+    points = np.insert(numerical.epsilon, place, target)
+    sizes = np.maximum.accumulate(np.insert(numerical.inverse, place, numerical.at_target))
+    proven = sizes > 0.0  # no point keeps the target: the curve begins behind it
+    points, sizes = points[proven], sizes[proven]
+    if not points.size:
+        return points, sizes
     inner = points[(points > low) & (points < high)]
     along = np.unique(np.concatenate([np.clip([low, high], points[0], points[-1]), inner]))
-    return along, numerical.inverse[np.searchsorted(points, along, side="right") - 1]
+    return along, sizes[np.searchsorted(points, along, side="right") - 1]
 
 
 def ring(place: Guide, size: float, color: str) -> Ring:
