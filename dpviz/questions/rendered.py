@@ -89,10 +89,16 @@ def strip(metrics: Sequence[Metric]) -> str:
     """The metrics side by side, as HTML."""
     cells = "".join(
         f'<div class="metric"><div class="name">{escape(m.name)}</div><div class="value">{escape(m.value)}</div>'
-        f'<div class="note">{escape(m.note)}</div></div>'
+        f'<div class="note">{_clauses(m.note)}</div></div>'
         for m in metrics
     )
     return f'<div class="dpviz-strip">{cells}</div>'
+
+
+def _clauses(note: str) -> str:
+    """Its parts between semicolons, each whole in a line of its tile or not seen there."""
+    first, *others = escape(note).split("; ")
+    return "".join(f"<span>{part}</span>" for part in (first, *(f"; {other}" for other in others)))
 
 
 def noted(note: Note) -> str:

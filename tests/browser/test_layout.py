@@ -1,11 +1,14 @@
 """At each size of a screen no word is clipped or lies on another, and all that is pressed can be hit."""
 
+from functools import lru_cache
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.catalogue import PAGES, QUESTIONS
+from dpviz.questions.layout import of_texts
+from dpviz.questions.rendered import strip
 from tests.browser.driver import PHONE, open_page
 
 pytestmark = pytest.mark.sweep
@@ -48,7 +51,9 @@ least => {
       Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 5
     ).map(([, b]) => `${a} × ${b}`));
   const name = (e) => e.getAttribute("aria-label") || e.textContent || e.value || e.outerHTML.slice(0, 80);
-  return { small: small.map(name), clipped: clipped.map(name), beyond, overlaps };
+  const notes = [...main.querySelectorAll(".dpviz-strip .note")];
+  const cut = notes.filter((e) => e.firstElementChild.offsetWidth > e.clientWidth);
+  return { cut: cut.map((e) => e.textContent), small: small.map(name), clipped: clipped.map(name), beyond, overlaps };
 }
 """
 
@@ -60,3 +65,27 @@ def test_all_words_are_whole_and_all_that_is_pressed_can_be_hit(page: Page) -> N
         open_page(page, key)
         faults[key] = {kind: list(found) for kind, found in page.evaluate(FAULTS, TARGET).items() if found}
     assert {key: found for key, found in faults.items() if found} == {}
+
+
+# The notes of tiles that do not fit, once these tiles stand on the page.
+CUT = """
+tiles => {
+  document.querySelector(".dpviz-strip").outerHTML = tiles;
+  const notes = [...document.querySelectorAll(".dpviz-strip .note")];
+  return notes.filter((e) => e.firstElementChild.offsetWidth > e.clientWidth).map((e) => e.textContent);
+}
+"""
+
+
+@lru_cache(maxsize=1)
+def tiles() -> dict[str, str]:
+    """The tiles with which each question opens, before what is slow is there."""
+    shown = {key: question.metrics(question.asked(question.read(of_texts({})))) for key, question in QUESTIONS.items()}
+    return {key: strip(metrics) for key, metrics in shown.items() if metrics}
+
+
+@pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+def test_no_tile_cuts_the_first_clause_of_its_note(page: Page) -> None:
+    open_page(page, "compose", curves="moments")
+    cut = {key: page.evaluate(CUT, html) for key, html in tiles().items()}
+    assert {key: notes for key, notes in cut.items() if notes} == {}

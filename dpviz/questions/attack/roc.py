@@ -224,12 +224,12 @@ def headline(f: RocFacts) -> str:
 def metrics(f: RocFacts) -> Iterator[Metric]:
     if math.isinf(f.epsilon):
         return
-    whole_curve = f"at even odds, from the whole privacy curve ({f.source})"
+    whole_curve = f"at even odds; from the whole privacy curve ({f.source})"
     yield Metric("Best attack accuracy", f"≤ {numbers.chance_up(f.success)}", whole_curve)
     yield Metric("From one (ε, δ)", f"≤ {numbers.chance_up(f.alone)}", f"ε = {numbers.up(f.epsilon)}, {f.name}")
     for rate in (0.01, 0.001):
         share = f"≤ {numbers.chance_up(f.most(rate))}"
-        yield Metric(f"TPR at FPR {numbers.percent(rate)}", share, "largest share of members that an attack finds")
+        yield Metric(f"TPR at FPR {numbers.percent(rate)}", share, "largest share of members found")
 
 
 def notes(f: RocFacts) -> Iterator[Note]:

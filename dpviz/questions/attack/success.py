@@ -154,9 +154,9 @@ def share(p: float) -> str:
 
 def metrics(f: SuccessFacts) -> Iterator[Metric]:
     exceptions = f"except with probability {numbers.delta(f.failure)}"
-    pure = "P(A) = 1/(1 + e^−ε), and what δ adds" if f.even else "from ε, δ and the prior alone"
+    pure = "P(A) = 1/(1 + e^−ε), δ added" if f.even else "from ε, δ and the prior alone"
     yield Metric("Right guesses", f"≤ {f.right_text}", pure)
-    yield Metric("Right without data", share(f.unseen), "always giving the likelier answer")
+    yield Metric("Right without data", share(f.unseen), "always the likelier answer")
     yield Metric("Belief that you are in", f"≤ {numbers.chance_up(f.belief)}", exceptions)
     yield Metric("Odds grow", f"≤ × {numbers.up(f.odds)}", exceptions)
 

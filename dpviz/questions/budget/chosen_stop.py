@@ -95,7 +95,7 @@ def headline(f: ChosenStopFacts) -> str:
 
 def metrics(f: ChosenStopFacts) -> Iterator[Metric]:
     yield Metric("True δ", f.true_text, f"{numbers.up(f.times)} times the claimed one")
-    yield Metric("Whole plan's ε instead", f"ε ≤ {numbers.up(f.last)}", "holds at δ wherever you stop, as a filter's")
+    yield Metric("Whole plan's ε instead", f"ε ≤ {numbers.up(f.last)}", "holds wherever you stop; at δ, as a filter's")
     yield Metric("Odometer instead", f"ε ≤ {numbers.up(f.odometer)}", "after all steps; less if you stop early")
     yield Metric("Read off the plan", f"{numbers.up(f.first)} to {numbers.up(f.last)}", "at the first and last stop")
 

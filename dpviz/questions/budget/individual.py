@@ -127,7 +127,7 @@ def headline(f: IndividualFacts) -> str:
 
 
 def metrics(f: IndividualFacts) -> Iterator[Metric]:
-    yield Metric("Steps at norm C", numbers.steps(f.ordinary), "for everyone, if there is one filter for all")
+    yield Metric("Steps at norm C", numbers.steps(f.ordinary), "for all, by one filter for all")
     yield Metric("Steps at the median norm", numbers.steps(f.median), "if the norm stays the same")
     yield Metric("Still taking part after T", numbers.percent(f.staying), "of the people")
     yield Metric("Gradients still in", numbers.percent(f.weight), "of the sum of clipped norms")

@@ -233,7 +233,7 @@ def headline(f: CorrelatedFacts) -> str:
 
 
 def metrics(f: CorrelatedFacts) -> Iterator[Metric]:
-    gain = "of the error of independent noise; 100 % means no gain"
+    gain = "of that of independent noise; 100 % means no gain"
     yield Metric("My κ: error", numbers.percent(f.mine.error), gain)
     yield Metric("My κ: σ", numbers.up(f.noise), f"noise ÷ C of each step; {numbers.steps(f.steps)} steps")
     yield Metric(
@@ -241,7 +241,7 @@ def metrics(f: CorrelatedFacts) -> Iterator[Metric]:
         numbers.percent(f.banded.error),
         f"best band tried: w = {f.best_band.width}, {numbers.percent(f.best_band.error)}",
     )
-    yield Metric("Poisson batches: error", f.sampled_text, "independent noise, sampling rate 1/t")
+    yield Metric("Poisson batches: error", f.sampled_text, "independent noise, q = 1/t")
 
 
 def notes(f: CorrelatedFacts) -> Iterator[Note]:

@@ -65,7 +65,7 @@ def metrics(f: Needs) -> Iterator[Metric]:
     if f.bayesian is not None:
         yield bayesian_metric(f, f.bayesian)
     if (tight := f.needs.get(Tight.name)) and (tight.waits or tight.value is not None):
-        yield Metric(f"PLD: {f.symbol}", f.text(Tight.name), "what the mechanism itself needs")
+        yield Metric(f"PLD: {f.symbol}", f.text(Tight.name), "what the mechanism needs")
     if f.here:
         key, epsilon = f.here
         name = f"ε at my {f.ask.mechanism.symbol} = {numbers.entered(f.noise)}"
@@ -78,7 +78,7 @@ def bayesian_metric(f: Needs, key: str) -> Metric:
     """Its best answer, and what that saves."""
     data = "for norms of this distribution" if f.known else "certified" if f.certified else "estimate, no bound"
     saved = f"; {f.saved} against {name_of(f.compared)}" if f.saved and f.compared else ""
-    return Metric(f"Bayesian DP: {f.symbol}", f.text(key), f"weaker: {data}, clipped at {f.quantile(key)}{saved}")
+    return Metric(f"Bayesian DP: {f.symbol}", f.text(key), f"weaker; {data}; clipped at {f.quantile(key)}{saved}")
 
 
 def notes(f: Needs) -> Iterator[Note]:

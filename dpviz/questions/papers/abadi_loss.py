@@ -156,7 +156,7 @@ def metrics(f: LossFacts) -> Iterator[Metric]:
     back = f"example {'added' if f.direction == 'remove' else 'removed'}; the larger of both counts"
     negative = f"below 0 with probability {numbers.plain(max(1.0 - f.positive, 0.0))}"
     yield Metric("P(L > ε)", f.probability(f.law.beyond), times)
-    yield Metric("δ = E[(1 − exp(ε − L))₊]", f.probability(f.law.delta), "the area below the orange curve")
+    yield Metric("δ = E[(1 − exp(ε − L))₊]", f.probability(f.law.delta), "area below the orange curve")
     yield Metric("δ in the other direction", f.probability(f.other.delta), back)
     yield Metric("Mean loss", numbers.epsilon(f.law.mean), negative)
 

@@ -120,7 +120,7 @@ def headline(f: LeastNoiseFacts) -> str:
 def metrics(f: LeastNoiseFacts) -> Iterator[Metric]:
     yield Metric("c₂", numbers.plain(f.c2), "σ ε/(q√(T ln(1/δ)))")
     yield Metric("c₁ must exceed", numbers.at_most(f.c1), "ε/(q²T)")
-    yield Metric("Factor saved", f"× {numbers.plain(f.saved)}", "√ln(T/δ) of standard composition")
+    yield Metric("Factor saved", f"× {numbers.plain(f.saved)}", "standard composition: √ln(T/δ)")
     yield Metric("Strong ÷ moments", f"× {numbers.plain(f.strong / f.noise_multiplier)}", "ratio of the noise needed")
 
 

@@ -99,7 +99,7 @@ def headline(f: ScratchFacts) -> str:
 def metrics(f: ScratchFacts) -> Iterator[Metric]:
     yield Metric("Baseline, 100 epochs", numbers.up(f.planned, 4), "as plotted")
     yield Metric("Adaptive, as plotted", span(f.plotted), "by the best order of each")
-    yield Metric("Adaptive, all charged", span(f.charged), "one order, 4.5, improved conversion")
+    yield Metric("Adaptive, all charged", span(f.charged), "one order, 4.5; improved conversion")
     yield Metric("Epochs", f.lengths, "100 for the baseline")
 
 

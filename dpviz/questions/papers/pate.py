@@ -46,7 +46,7 @@ def headline(f: PateFacts) -> str:
 
 def metrics(f: PateFacts) -> Iterator[Metric]:
     yield Metric("For any votes", numbers.up(f.public), "may be published")
-    private = "must not be published: it depends on the votes"
+    private = "must not be published; it depends on the votes"
     yield Metric("At these votes", numbers.up(f.at_votes), private if f.helpful else "no less")
     if f.released is not None:
         useful = f.released < f.public

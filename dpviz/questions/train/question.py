@@ -158,9 +158,9 @@ def metrics(f: Planned) -> Iterator[Metric]:
         yield Metric("Privacy loss", "∞", "not private")
         yield Metric("Noise", "none")
     whose = "parameters" if settings.trained == RunSettings.trained else "parameters of the last layer"
-    yield Metric("Model", numbers.steps(trained_parameters(settings)), f"{whose}: {MODELS[settings.model].title}")
+    yield Metric("Model", numbers.steps(trained_parameters(settings)), f"{whose}; {MODELS[settings.model].title}")
     units = "persons" if settings.by_person else "examples"
-    length = f"{numbers.plain(f.epochs)} epochs at q = {numbers.plain(f.sample_rate)}"
+    length = f"{numbers.plain(f.epochs)} epochs; at q = {numbers.plain(f.sample_rate)}"
     yield Metric("Data", numbers.steps(f.examples), f"{units}, {length}")
 
 
