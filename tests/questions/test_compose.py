@@ -29,7 +29,7 @@ from dpviz.questions.script import script
 from dpviz.questions.source import Missing
 from dpviz.questions.tight_band import along_steps, interval
 from tests.questions import asking
-from tests.questions.asking import asked, library_epsilon, linked, of_preset, with_part
+from tests.questions.asking import asked, library_epsilon, lines, linked, of_preset, with_part
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 TIGHT, RANK, SAMPLE, BESIDE, _, LONGER = GROWTH.slow
@@ -337,3 +337,14 @@ def test_four_times_the_steps_have_the_accountant_of_the_headline():
     formula = of("curves=moments").facts
     assert formula.later_epsilon == dpviz.epsilon("moments", **PLAN, steps=40_000)
     assert of("curves=closed_form&sigma=1").facts.later_epsilon is None
+
+
+def test_another_person_in_each_step_stands_beside_the_same_one_in_every() -> None:
+    """Hölder's inequality costs the same person .845 where another in each step has .306."""
+    answer = asked(GROWTH, curves="renyi_improved.bayesian", reading="another")
+    ends = {key: float(line.y[-1]) for key, line in lines(answer).items()}
+    assert ends["bayesian_same"] == pytest.approx(0.845, abs=0.001)
+    assert ends["bayesian"] == pytest.approx(0.306, abs=0.001)
+    alone = lines(asked(GROWTH, curves="renyi_improved.bayesian"))
+    assert float(alone["bayesian"].y[-1]) == ends["bayesian_same"]
+    assert "bayesian_same" not in alone

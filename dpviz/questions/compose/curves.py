@@ -11,7 +11,7 @@ from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.methods import BAYESIAN, Tight
-from dpviz.charts import Column, Floor, Line, LinePlot
+from dpviz.charts import Column, Floor, Line, LinePlot, look
 from dpviz.fields import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import DELTA, STEPS, Answer, Reader, guessing, kinds
@@ -117,28 +117,35 @@ def with_bayesian(facts: ComposeFacts, mechanism: SampledGaussian) -> ComposeFac
     try:
         if not isinstance(options.gradients, Law):
             return replace(facts, bayesian=promised(options, facts.grid, mechanism))
-        law = law_cost(
-            options.gradients,
-            options.quantile,
-            tuple(law_steps(facts.grid).tolist()),
-            options.renyi_orders,
-            noise_multiplier=mechanism.noise_multiplier,
-            sample_rate=mechanism.sample_rate,
-            delta_mu=options.delta_mu,
-            definition=int(options.definition),
-            reading=options.reading,
-            rough=coarse(),
-        )
-        return replace(facts, law=law)
+        law = with_reading(options.gradients, options, facts.grid, mechanism, options.reading)
+        if options.reading != "another":
+            return replace(facts, law=law)
+        return replace(facts, law=law, same=with_reading(options.gradients, options, facts.grid, mechanism, "planned"))
     except ValueError as problem:
         return replace(facts, problem=no_bayesian(problem))
+
+
+def with_reading(law: Law, options: BayesianOptions, grid: Array, mechanism: SampledGaussian, reading: str) -> LawCost:
+    """Bayesian DP of a known distribution, where a curve counts the steps of these persons."""
+    return law_cost(
+        law,
+        options.quantile,
+        tuple(law_steps(grid).tolist()),
+        options.renyi_orders,
+        noise_multiplier=mechanism.noise_multiplier,
+        sample_rate=mechanism.sample_rate,
+        delta_mu=options.delta_mu,
+        definition=int(options.definition),
+        reading=reading,
+        rough=coarse(),
+    )
 
 
 def plot(facts: ComposeFacts, *, log_epsilon: bool) -> LinePlot:
     """The curves of accountants, then those of Bayesian DP; the table has rows at marked steps."""
     of_sample = facts.bayesian.curves if facts.bayesian else []
     lines = [dp_line(facts, key) for key in facts.bounds]
-    lines += [] if facts.law is None else [law_line(facts.law, facts.options.delta_mu)]
+    lines += law_lines(facts)
     lines += [bayesian_line(bound, facts.grid, facts.options.delta_mu, kept) for bound, kept in of_sample]
     return LinePlot(
         x=steps_axis(f"{facts.mechanism.step}s", log=facts.log_steps, marked=facts.steps),
@@ -165,6 +172,21 @@ def dp_line(facts: ComposeFacts, key: str) -> Line:
         label=NAMES[key] if valid else f"{NAMES[key]} (no bound)",
         explained=True,  # its accountant says why there is no value
     )
+
+
+def law_lines(facts: ComposeFacts) -> list[Line]:
+    """Bayesian DP of a known distribution: a bound, and beside another person in each step the same one in every."""
+    delta_mu = facts.options.delta_mu
+    if facts.law is None:
+        return []
+    if facts.same is None:
+        return [law_line(facts.law, delta_mu)]
+    same = replace(law_line(facts.same, delta_mu), key="bayesian_same", end="same person (weaker)", kept=False)
+    another = replace(law_line(facts.law, delta_mu), end="another each step (weaker)", color=look.BROWN)
+    return [
+        replace(same, name=f"{NAMES[BAYESIAN]}, the same person in every step"),
+        replace(another, name=f"{NAMES[BAYESIAN]}, another in each step"),
+    ]
 
 
 def law_line(law: LawCost, delta_mu: float) -> Line:

@@ -35,6 +35,7 @@ class ComposeFacts:
         accountants: key → the accountant.
         excluded: keys of curves that there are none of under this mechanism → why.
         law: Bayesian DP of a known distribution; None where it is off, is for a sample, or has no number.
+        same: the same for one person in every step, beside a `law` of another in each; None without that.
         bayesian: what Bayesian DP promises for a sample; None likewise. `problem` says why there is no number.
         tight, accuracy: the tight interval, and the best attack's after all steps; None until they are there, and
             (½, 1) where the privacy loss is not known.
@@ -61,6 +62,7 @@ class ComposeFacts:
     accountants: Mapping[str, Accountant]
     excluded: Mapping[str, str]
     law: LawCost | None = None
+    same: LawCost | None = None
     bayesian: Promise | None = None
     problem: tuple[Note, ...] = ()
     tight: TightBand | None = None

@@ -147,13 +147,18 @@ def distribution_notes(f: ComposeFacts, law: LawCost) -> Iterator[Note]:
         )
 
 
+def of_same(f: ComposeFacts) -> str:
+    """Its ε_μ, where it is drawn: " (ε_μ ≤ 0.845)"."""
+    return f" (ε_μ ≤ {numbers.up(f.same.last)})" if f.same else ""
+
+
 def another_person(f: ComposeFacts) -> Iterator[Note]:
     """What an ε_μ is worth that counts another person in each step."""
     if f.options.reading == "another":
         yield Note(
             "The Bayesian curve counts another person in each step, so it protects nobody who takes part in all of "
-            "them. What Bayesian DP promises has the same person in every step: see “Bayesian curve”, an expert "
-            "setting of Gradients.",
+            f"them. What Bayesian DP promises has the same person in every step{of_same(f)}: see “Bayesian curve”, an "
+            "expert setting of Gradients.",
             "caution",
         )
 
