@@ -5,6 +5,7 @@ import pytest
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
+from dpviz.charts import LinePlot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
@@ -103,6 +104,25 @@ def test_what_is_drawn_is_mean_and_spread(runs: str, shown: str, name: str) -> N
     if shown == "accuracy":
         low, high = zoomed(a.plot.lines)  # type: ignore[attr-defined]
         assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in lines(a).values()) < high == 1.0
+
+
+@pytest.mark.parametrize(("preset", "arm", "quantity"), [
+    ("fo1a", "noise", "accuracy"), ("fo1b", "batch", "planned"), ("fo2c", "fixed", "accuracy"),
+    ("fo2d", "fixed", "odometer"),
+])  # fmt: skip
+def test_a_policy_has_one_number_which_is_the_mean_of_its_runs_ends(preset: str, arm: str, quantity: str) -> None:
+    """Figure 2d said 3.01 where its curve ended, with the first run, and 3.08 in its headline."""
+    a = of_preset(TRAINED, preset)
+    plot, runs = a.plot, a.facts.arms[arm]
+    assert isinstance(plot, LinePlot)
+    assert not plot.end_values
+    ring = plot.rings[list(a.facts.arms).index(arm)]
+    ends = [float(getattr(run, quantity)[-1]) for run in runs]
+    assert (ring.x, ring.y) == pytest.approx((np.mean([run.epochs[-1] for run in runs]), np.mean(ends)))
+    assert (ring.low, ring.high) == (min(ends), max(ends))
+    if preset in ("fo1a", "fo2d"):
+        said = f"<b>{'ε = ' * (quantity == 'odometer')}{ring.name}</b>"
+        assert said.replace("\u00a0", " ") in TRAINED.headline(a).replace("\u00a0", " ")
 
 
 def test_figure_2d_says_the_printed_values_and_those_found() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from dpviz.charts import Axis, Column, Line, LinePlot
+from dpviz.charts import Axis, Column, Line, LinePlot, Ring
 from dpviz.experiments.record import ExperimentRecord, Spread, Trial
 from dpviz.fields import choice, numbers
 from dpviz.questions import (
@@ -87,7 +87,8 @@ def trained(
     budgeted, costs = runs == "budget", shown == "epsilon"
     quantity = QUANTITIES.get(shown, "planned" if budgeted else "odometer")
     floor = experiment.budget if budgeted and costs else None
-    lines = []
+    lines, y_is_setting = [], shown in ("noise", "batch")
+    y = budget_axis(shown, "test accuracy", log=log_y, budget=floor, span=zoomed if shown == "accuracy" else None)
     for key, of_seeds in arms.items():
         epochs, mean, lowest, highest = mean_and_range(of_seeds, quantity)
         ends = (Column("lowest", lowest), Column("highest", highest))
@@ -97,10 +98,12 @@ def trained(
     end = end if budgeted else max(end, 8.0)  # up to where the paper's printed values lie
     plot = LinePlot(
         x=Axis("epochs", shown=(0.0, 1.02 * end), hover="%{x:,.3~r} epochs"),
-        y=budget_axis(shown, "test accuracy", log=log_y, budget=floor, span=zoomed if shown == "accuracy" else None),
+        y=y,
         lines=tuple(lines),
         floors=floors(floor),
-        summary="Error bars reach from the lowest to the highest seed.",
+        rings=tuple(end_of_runs(key, of_seeds, quantity, y) for key, of_seeds in arms.items() if not y_is_setting),
+        end_values=y_is_setting,  # a curve ends with the first of its runs; headline and rings are about all ends
+        summary="Error bars reach from the lowest to the highest seed; circles are means of the runs' ends.",
     )
     facts = TrainedFacts(
         arms=arms,
@@ -112,6 +115,14 @@ def trained(
         shown=shown,
     )
     return Answer(plot, facts)
+
+
+def end_of_runs(arm: str, runs: Sequence[Course], quantity: str, y: Axis) -> Ring:
+    """The mean of a policy's runs at their own ends, with lowest and highest: what the headline says of them."""
+    end, last = (Spread.of([float(getattr(run, name)[-1]) for run in runs]) for name in ("epochs", quantity))
+    text = f"mean of the {len(runs)} runs at their ends, after {epochs_text(end.mean)} epochs on average"
+    name = y.writes(last.mean)
+    return Ring(end.mean, last.mean, f"{NAMES[arm]}: {text}", COLORS[arm], last.lowest, last.highest, name=name)
 
 
 def zoomed(lines: Sequence[Line]) -> tuple[float, float]:
