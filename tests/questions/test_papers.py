@@ -10,9 +10,11 @@ from scipy.stats import beta, binom
 import dpviz
 from dpviz import renyi_divergence
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon
+from dpviz.charts import LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
+from dpviz.questions.budget.courses import courses
 from dpviz.questions.papers.abadi_clipping import CLIPPING
 from dpviz.questions.papers.abadi_loss import LOSS
 from dpviz.questions.papers.abadi_tail import TAIL
@@ -26,7 +28,7 @@ from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS, synthetic
-from dpviz.questions.printed.filters import LAST_LAYER, RUNS, PublishedRun
+from dpviz.questions.printed.filters import ADAPTED, FINE_TUNED, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step
 from tests.questions.asking import asked, asked_whole, lines
 
@@ -168,6 +170,10 @@ def test_inference_is_drawn_as_it_was_recorded(
 ORDERS_PLOTTED = np.array([*np.arange(2.25, 10.1, 0.25), 16.0, 32.0])
 
 
+def equal_epochs(count: int, sigma: float) -> PublishedRun:
+    return PublishedRun(sigma=((count, sigma),), batch=((count, 512),))
+
+
 def divergences(run: PublishedRun, orders: np.ndarray) -> np.ndarray:
     """Σ R(α) as the plotting code counts, shape (orders,)."""
     sums = np.zeros(len(orders))
@@ -184,7 +190,7 @@ def divergences(run: PublishedRun, orders: np.ndarray) -> np.ndarray:
 def test_published_runs_are_those_of_the_paper(policy: str, printed: tuple[str, str], lengths: tuple[int, int]) -> None:
     """Least and largest accuracies are printed in §5.1, cut or rounded; ε of each run comes near the baseline's."""
     runs = RUNS[policy]
-    accuracies, epochs = [100.0 * run.accuracy for run in runs], [run.epochs for run in runs]
+    accuracies, epochs = [100.0 * run.accuracy[-1] for run in runs], [run.epochs for run in runs]
     for text, value in zip(printed, (min(accuracies), max(accuracies)), strict=True):
         assert abs(value - float(text)) <= 10.0 ** -len(text.partition(".")[2])
     assert (len(epochs), min(epochs), max(epochs)) == (5, *lengths)
@@ -201,8 +207,8 @@ def test_adaptive_runs_are_drawn_from_the_records() -> None:
     assert x[-1] == len(x) == RUNS["noise"][3].epochs == 286
     assert y[-1] == pytest.approx((sums + math.log(1e6) / (orders - 1.0)).min(), rel=1e-9)
     at = list(orders).index(4.5)
-    trained = divergences(RUNS["noise"][4], orders)[at] + divergences(PublishedRun(0.0, sigma=((1, 1.0),)), orders)[at]
-    trained -= divergences(PublishedRun(0.0, sigma=((1, 1.1),)), orders)[at]
+    trained = divergences(RUNS["noise"][4], orders)[at] + divergences(equal_epochs(1, 1.0), orders)[at]
+    trained -= divergences(equal_epochs(1, 1.1), orders)[at]
     trained += 291 * 4.5 / (2.0 * 100.0**2)
     _, ours = curve(answer, "charged")
     assert ours[-1] == pytest.approx(trained + math.log(3.5 / 4.5) + (math.log(1e6) - math.log(4.5)) / 3.5, rel=1e-9)
@@ -211,12 +217,65 @@ def test_adaptive_runs_are_drawn_from_the_records() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("part", "ends"), [
+    ("1a", {"baseline": 0.5463, "noise": 0.5720, "batch": 0.5548}), ("2a", {"all": 0.8300, "last": 0.8331}),
+    ("2c", {"all": 0.8166, "last": 0.8328}),
+])  # fmt: skip
+def test_accuracies_are_drawn_from_every_epoch_of_the_records(part: str, ends: dict[str, float]) -> None:
+    """The mean of all runs up to where the first ends, and a circle at the mean of their own ends."""
+    answer = asked(ADAPTIVE, ppart=part)
+    runs = {"1a": RUNS, "2a": FINE_TUNED, "2c": ADAPTED}[part]
+    plot = answer.plot
+    assert isinstance(plot, LinePlot)
+    assert list(lines(answer)) == list(runs) == list(ends)
+    for (key, several), ring in zip(runs.items(), plot.rings, strict=True):
+        x, y = curve(answer, key)
+        assert x[-1] == len(x) == min(run.epochs for run in several)
+        assert y == pytest.approx([np.mean(now) for now in zip(*(run.accuracy for run in several), strict=False)])
+        assert (ring.x, ring.y) == pytest.approx(
+            (np.mean([run.epochs for run in several]), np.mean([run.accuracy[-1] for run in several]))
+        )
+        assert ring.y == pytest.approx(ends[key], abs=5e-5)
+        assert f"{100.0 * ends[key]:.2f}\u00a0%" in ADAPTIVE.headline(answer)
+        assert all(len(run.accuracy) == run.epochs for run in several)
+
+
+def test_adaptivity_pays_on_cifar_10_and_not_on_digits() -> None:
+    """Both on one chart: epochs as multiples of the baseline's, points above the baseline's end."""
+    answer, digits = asked(ADAPTIVE, ppart="gain"), courses("budget_cnn", "paper").arms
+    reached = {key: 100.0 * np.mean([run.accuracy[-1] for run in runs]) for key, runs in digits.items()}
+    here = {f"{key}_digits": reached[key] - reached["fixed"] for key in ("noise", "batch")}
+    expected = {"noise_CIFAR-10": 2.574, "batch_CIFAR-10": 0.856} | here
+    adaptive = [key for key in lines(answer) if not key.startswith("baseline")]
+    plot = answer.plot
+    assert isinstance(plot, LinePlot)
+    assert {key: ring.y for key, ring in zip(adaptive, plot.rings, strict=True)} == pytest.approx(expected, abs=1e-3)
+    for value, ring in zip(("+2.6", "+0.9", "−0.8", "−9.1"), plot.rings, strict=True):
+        assert ring.name == value
+        assert f"<b>{value}</b>" in ADAPTIVE.headline(answer)
+    for data in ("CIFAR-10", "digits"):
+        x, y = curve(answer, f"baseline_{data}")
+        assert (x[-1], y[-1]) == pytest.approx((1.0, 0.0))
+
+
+def test_adaptive_fine_tuning_pays_by_an_early_stop() -> None:
+    """80 % take longer and cost less; the odometer has no more and no less than the epochs up to there."""
+    fixed, adaptive = asked(ADAPTIVE, ppart="2c").facts.goal
+    assert fixed.epochs == (5, 6, 5, 5, 6)
+    assert adaptive.epochs == (8, 7, 11, 6, 15)
+    assert max(adaptive.epsilons) < min(fixed.epsilons)
+    account = dpviz.Odometer(delta=1e-6, variant="paper")
+    account.spend(dpviz.SampledGaussian(1.0, 512 / 50_000), 6 * 98)
+    account.spend(dpviz.SampledGaussian(100.0, 1.0), 6)
+    assert fixed.epsilons[1] == pytest.approx(float(account.epsilon()), rel=1e-12)
+
+
 def test_the_odometer_of_the_plotting_code_reads_what_its_rule_gives() -> None:
     """γ = 6/(α − 1), f = max(0, ⌈log₂(R/γ)⌉), ε = min γ 2^f + ln(2|Λ|(f + 1)²/δ)/(α − 1); and a later σ falls later."""
     orders = ORDERS_PLOTTED
     _, drawn = curve(asked(ADAPTIVE, ppart="2b"), "plotted")
     for epoch in (6, 20):
-        sums = divergences(PublishedRun(0.0, sigma=((epoch, 1.0),)), orders)
+        sums = divergences(equal_epochs(epoch, 1.0), orders)
         gamma = 6.0 / (orders - 1.0)
         f = np.ceil(np.log2(np.maximum(sums, gamma) / gamma))
         rule = gamma * 2.0**f + np.log(2.0 * len(orders) * (f + 1.0) ** 2 / 1e-6) / (orders - 1.0)

@@ -115,7 +115,7 @@ def test_a_policy_has_one_number_which_is_the_mean_of_its_runs_ends(preset: str,
     a = of_preset(TRAINED, preset)
     plot, runs = a.plot, a.facts.arms[arm]
     assert isinstance(plot, LinePlot)
-    assert not plot.end_values
+    assert plot.names_on_lines
     ring = plot.rings[list(a.facts.arms).index(arm)]
     ends = [float(getattr(run, quantity)[-1]) for run in runs]
     assert (ring.x, ring.y) == pytest.approx((np.mean([run.epochs[-1] for run in runs]), np.mean(ends)))

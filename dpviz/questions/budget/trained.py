@@ -102,7 +102,7 @@ def trained(
         lines=tuple(lines),
         floors=floors(floor),
         rings=tuple(end_of_runs(key, of_seeds, quantity, y) for key, of_seeds in arms.items() if not y_is_setting),
-        end_values=y_is_setting,  # a curve ends with the first of its runs; headline and rings are about all ends
+        names_on_lines=not y_is_setting,  # a curve ends with the first of its runs; headline and rings are about all
         summary="Error bars reach from the lowest to the highest seed; circles are means of the runs' ends.",
     )
     facts = TrainedFacts(
@@ -188,7 +188,7 @@ def notes(f: TrainedFacts) -> Iterator[Note]:
         yield Note(
             "Printed: adaptive noise trains up to 3 times as long and gains 2.64 points; adaptive batch gains 0.98 "
             f"(Fig. 1). Here: {gains}. These networks learn most of the digits within five epochs, and the step size "
-            "stays the same when the noise per example grows."
+            "stays the same when the noise per example grows. Papers has both on one chart (Figs. 1 and 2 of Lécuyer)."
         )
 
 

@@ -20,17 +20,14 @@ COUNT = SampledGaussian(100.0, 1.0)  # a count of correct predictions
 EPOCHS = Axis("epochs", kind="steps", hover="%{x:,d} epochs", write=numbers.steps)
 EPSILON = Axis("ε", column="epsilon")
 
-RECORDS = (
-    Note(
-        "The records give σ and batch size of an epoch after they were adapted, so they are those of the next epoch. "
-        "The plots use them for the same epoch and do not charge the counts of correct predictions. “All charged” uses "
-        "them one epoch later and charges one count per epoch, because each is in the records."
-    ),
-    Note("Figs. 1a, 2a and 2c, accuracies of every epoch, are not redrawn. Last accuracies are in “The runs” below."),
+RECORDS = Note(
+    "The records give σ and batch size of an epoch after they were adapted, so they are those of the next epoch. "
+    "The plots use them for the same epoch and do not charge the counts of correct predictions. “All charged” uses "
+    "them one epoch later and charges one count per epoch, because each is in the records."
 )
 ASSUMPTIONS = """
-- **Records:** σ, batch sizes and last accuracies that the author published (adaptive_rdp, exp_results, 641b3f3);
-  nothing was trained here. δ = 1e-6, 50,000 examples, one added or removed.
+- **Records:** σ, batch size and test accuracy of each epoch, as the author published them (adaptive_rdp, exp_results,
+  c01d10f); nothing was trained here. δ = 1e-6, 50,000 examples, one added or removed.
 - **Sampling:** every ε, also in the paper, is for Poisson sampling. The published code shuffles the data and takes
   batches in turn. These ε are not proven for such batches.
 - **Steps:** ⌈50,000 ÷ batch⌉ per epoch, with a full last epoch, as in the plots. The published code takes 98, 130 and

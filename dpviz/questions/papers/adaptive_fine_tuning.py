@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.charts import LinePlot, Point, look
 from dpviz.fields import numbers
-from dpviz.questions import Answer, Formula, Metric, Note
+from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.papers.adaptive_accounts import (
     AS_PLOTTED,
     EPOCHS,
@@ -18,7 +18,7 @@ from dpviz.questions.papers.adaptive_accounts import (
     by_epoch,
     spent,
 )
-from dpviz.questions.printed.filters import DELTA, LAST_LAYER, PublishedRun
+from dpviz.questions.printed.filters import DELTA, FINE_TUNED, LAST_LAYER
 
 PLANNED = 5.76  # the printed ε of 50 epochs at σ = 1
 PRINTED = {"2b": {20: 4.7, 6: 3.24}, "2d": {8: 1.45}}  # figure → epoch → what is printed of the odometer
@@ -60,8 +60,7 @@ class FineTuningFacts:
 
 def fine_tuning(part: str) -> Answer[FineTuningFacts]:
     """50 epochs at σ = 1, or at the σ of the run that the plotting code draws."""
-    last = LAST_LAYER.epochs
-    fixed = PublishedRun(math.nan, sigma=((last, 1.0),))
+    last, fixed = LAST_LAYER.epochs, FINE_TUNED["last"][0]
     run = fixed if part == "2b" else LAST_LAYER
     planned = spent(AS_PLOTTED, fixed, False)
     plotted, charged = spent(PLOTTED_ODOMETER, run, False), spent(PAPER_ODOMETER, run, True)
@@ -107,9 +106,12 @@ def metrics(f: FineTuningFacts) -> Iterator[Metric]:
 
 
 def notes(_: FineTuningFacts) -> Iterator[Note]:
-    yield from RECORDS
+    yield RECORDS
     yield Note("The first filters of the plotting code are 6/(α − 1), a third of those in the text.")
 
 
 def formulas(_: FineTuningFacts) -> Iterator[Formula]:
     yield Formula("Odometer (Lécuyer 2021, Theorem 2)", PAPER_ODOMETER.formula)
+
+
+WORDS = Words(headline, metrics, notes, formulas)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dpviz.accounting.methods import Tight
 from dpviz.charts import Axis, Guide, LinePlot, look
 from dpviz.fields import numbers
-from dpviz.questions import Answer, Formula, Metric, Note
+from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.papers.adaptive_accounts import AS_PLOTTED, EPOCHS, EPSILON, RECORDS, SOUND, by_epoch, span, spent
 from dpviz.questions.printed.filters import RUNS
 
@@ -104,9 +104,12 @@ def metrics(f: ScratchFacts) -> Iterator[Metric]:
 
 
 def notes(_: ScratchFacts) -> Iterator[Note]:
-    yield from RECORDS
+    yield RECORDS
 
 
 def formulas(_: ScratchFacts) -> Iterator[Formula]:
     yield Formula("As plotted", r"\varepsilon = \min_\alpha \sum_t R_t(\alpha) + \frac{\ln(1/\delta)}{\alpha-1}")
     yield Formula("Filter at one order (Lécuyer 2021, Theorem 1)", r"\sum_t R_t(4.5) \le B")
+
+
+WORDS = Words(headline, metrics, notes, formulas)

@@ -1,15 +1,17 @@
-"""Lécuyer 2021: filters and odometers on CIFAR-10; σ and batch size of each epoch of every published run.
+"""Lécuyer 2021: filters and odometers on CIFAR-10; σ, batch size and accuracy of each epoch of every published run.
 
-Extracted from the files under exp_results of the author's public repository, adaptive_rdp (matlecu in the paper,
-m-lecuyer today), commit 641b3f3. The repository has no licence: these are numbers from it, and none of its files.
+`published_runs.json` says where they are from: numbers alone, and nothing was trained anew.
 
 >>> [run.epochs for run in RUNS["noise"]]
 [283, 211, 217, 286, 291]
 """
 
+import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,10 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.accounting.methods import Renyi
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.fields.tables import made, tables
 from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
 
-EXAMPLES, PLANNED_EPOCHS = 50_000, 100
+EXAMPLES, PLANNED_EPOCHS, GOAL = 50_000, 100, 0.8
 
 
 @dataclass(frozen=True)
@@ -30,42 +31,58 @@ class PublishedRun:
     """One run.
 
     Attributes:
-        accuracy: last test accuracy, a share.
         sigma, batch: noise multiplier and batch size, each as (epochs, value) one after the other.
+        accuracy: on test data after each epoch, shares.
     """
 
-    accuracy: float
-    sigma: tuple[tuple[int, float], ...] = ()
-    batch: tuple[tuple[int, int], ...] = ()
+    sigma: tuple[tuple[int, float], ...]
+    batch: tuple[tuple[int, int], ...]
+    accuracy: tuple[float, ...] = ()
 
     @property
     def epochs(self) -> int:
-        return sum(count for count, _ in self.sigma or self.batch)
+        return sum(count for count, _ in self.sigma)
+
+    @property
+    def epochs_to_goal(self) -> int:
+        """Epochs until the test accuracy is 80 %."""
+        return next(epoch for epoch, accuracy in enumerate(self.accuracy, 1) if accuracy >= GOAL)
 
     def by_epoch(self) -> list[tuple[float, int]]:
         """σ and batch size of each epoch, as recorded: the code writes them after adapting, so they are the next's."""
-        noise = [(sigma, 512) for count, sigma in self.sigma for _ in range(count)]
-        return noise or [(1.0, batch) for count, batch in self.batch for _ in range(count)]
+        sigmas = [sigma for count, sigma in self.sigma for _ in range(count)]
+        return list(zip(sigmas, [batch for count, batch in self.batch for _ in range(count)], strict=True))
 
     def events(self) -> list[Event]:
         """An event for each stretch of equal epochs; an epoch has ⌈50 000/batch⌉ steps, as the author counts them."""
-        parts = [(count, sigma, 512) for count, sigma in self.sigma] or [(c, 1.0, batch) for c, batch in self.batch]
-        return [(SampledGaussian(s, b / EXAMPLES), n * math.ceil(EXAMPLES / b)) for n, s, b in parts]
+        stretches = [(*setting, len(list(epochs))) for setting, epochs in groupby(self.by_epoch())]
+        return [(SampledGaussian(s, b / EXAMPLES), n * math.ceil(EXAMPLES / b)) for s, b, n in stretches]
 
 
-def _run(table: dict[str, Any]) -> PublishedRun:
-    pairs = {key: tuple(map(tuple, value)) for key, value in table.items() if isinstance(value, list)}
-    return made(PublishedRun, table | pairs, "published_runs.toml", {})
+def _runs(by_key: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, tuple[PublishedRun, ...]]:
+    return {
+        key: tuple(
+            PublishedRun(tuple(map(tuple, run["sigma"])), tuple(map(tuple, run["batch"])), tuple(run["accuracy"]))
+            for run in several
+        )
+        for key, several in by_key.items()
+    }
 
 
-_FILE = tables(Path(__file__).with_name("published_runs.toml"), {"fixed_epochs", "adapted", "last_layer", "runs"})
-RUNS = {policy: tuple(map(_run, runs)) for policy, runs in _FILE["runs"].items()}
-FIXED_EPOCHS, ADAPTED, LAST_LAYER = _FILE["fixed_epochs"], _FILE["adapted"], _run(_FILE["last_layer"])
+_FILE = json.loads(Path(__file__).with_name("published_runs.json").read_text("utf-8"))
+# From scratch: "baseline", "noise", "batch"; fine-tuned, at σ = 1 or adaptive: "all" (the whole network), "last" layer.
+RUNS, FINE_TUNED, ADAPTED = (_runs(_FILE[name]) for name in ("scratch", "fine_tuning", "adaptive_fine_tuning"))
+LAST_LAYER = ADAPTED["last"][0]  # the run that the plotting code draws
+
+
+def last_accuracies(runs: Sequence[PublishedRun]) -> list[float]:
+    """Of each run, a share."""
+    return [run.accuracy[-1] for run in runs]
 
 
 def mean_accuracy(policy: str) -> float:
     """Of the five runs of a policy, a share."""
-    return float(np.mean([run.accuracy for run in RUNS[policy]]))
+    return float(np.mean(last_accuracies(RUNS[policy])))
 
 
 RATE, DELTA, EPOCH = 512 / 50_000, 1e-6, 98
@@ -108,13 +125,12 @@ def odometer(epochs: int) -> Recomputed:
 
 def fine_tuned() -> Recomputed:
     """The odometer when the author's adaptive runs reach 80 %: of the run that takes 8 epochs, and of all."""
-    costs = []
-    for sigmas in ADAPTED:
+    costs, epochs = [], [run.epochs_to_goal for run in ADAPTED["all"]]
+    for run, count in zip(ADAPTED["all"], epochs, strict=True):
         account = dpviz.Odometer(delta=DELTA, variant="authors")  # counts of correct predictions are not charged
-        for sigma in sigmas:
+        for sigma, _ in run.by_epoch()[:count]:
             account.spend(SampledGaussian(sigma, RATE), EPOCH)
         costs.append(float(account.epsilon()))
-    epochs = [len(sigmas) for sigmas in ADAPTED]
     listed = ", ".join(f"{count} ({cost:.4g})" for count, cost in zip(epochs, costs, strict=True))
     note = f"for the run that takes 8 epochs; epochs to 80 % (odometer) of all runs: {listed}"
     return Recomputed(costs[epochs.index(8)], note=note)
@@ -122,12 +138,13 @@ def fine_tuned() -> Recomputed:
 
 def fixed_epochs() -> Recomputed:
     """The most epochs that the author's runs at σ = 1 take to 80 %."""
-    return Recomputed(max(FIXED_EPOCHS), note=f"largest of {', '.join(map(str, FIXED_EPOCHS))}")
+    epochs = [run.epochs_to_goal for run in FINE_TUNED["all"]]
+    return Recomputed(max(epochs), note=f"largest of {', '.join(map(str, epochs))}")
 
 
 def accuracy(policy: str) -> Recomputed:
     """Mean of the last test accuracies of the author's five runs."""
-    values = [run.accuracy for run in RUNS[policy]]
+    values = last_accuracies(RUNS[policy])
     return Recomputed(mean_accuracy(policy), note=f"{min(values):.2%} to {max(values):.2%}".replace("%", " %"))
 
 
