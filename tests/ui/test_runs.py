@@ -11,6 +11,7 @@ import pytest
 
 from dpviz.accounting.claims import Claim
 from dpviz.charts.training import accuracies_shown
+from dpviz.fields import numbers
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_run
@@ -24,6 +25,7 @@ from dpviz.ui import state
 from dpviz.ui.runs import listing, page
 from dpviz.ui.runs.charts import overlay, titles
 from dpviz.ui.runs.report import html_report
+from dpviz.ui.runs.unbeaten import RunResult, unbeaten
 from dpviz.ui.train.live import take
 from dpviz.ui.train.words import headline, notes, setting_line
 from tests import own_sets
@@ -119,6 +121,44 @@ def test_an_accuracy_that_the_largest_class_explains_is_said(
         assert any(words in text for text in said(open_app(where, query), "caution")) == useless
     view = engine.look(run.id)
     assert (words in html_report(view, claim_of_view(view, engine.store))) == useless
+
+
+def result(accuracy: float, epsilon: float | None, **more: Any) -> RunResult:
+    """A run with this accuracy, and with this claim at δ = 1e-5; None for none."""
+    delta, unit, data = more.get("delta", 1e-5), more.get("unit", "example"), more.get("data", "mnist")
+    claim = Claim.nothing("its noise can be replayed")
+    if epsilon is not None:
+        claim = Claim(epsilon=epsilon, delta=delta, accountant="renyi", covers="plan", unit=unit)
+    record = RunRecord("one", settings={"data": data}, summary={"test_accuracy": accuracy})
+    return RunResult(record, accuracy, claim)
+
+
+def test_a_run_is_unbeaten_where_no_other_is_as_accurate_at_as_little_epsilon() -> None:
+    best, cheap, worse = result(0.98, 3.0), result(0.95, 1.0), result(0.94, 1.5)
+    assert unbeaten([worse, cheap, best]) == [best, cheap]
+    assert unbeaten([best, result(0.98, None)]) == [best], "one that claims nothing may have lost everything"
+    plain = result(0.99, None)
+    assert unbeaten([best, plain]) == [plain, best]
+    for other in ({"data": "adult"}, {"unit": "person"}, {"delta": 1e-6}):
+        incomparable = result(0.9, 4.0, **other)
+        assert unbeaten([best, incomparable]) == [best, incomparable]
+    assert unbeaten([best, result(0.97, 3.0, delta=1e-4)]) == [best]
+    twin = result(0.98, 3.0)
+    assert len(unbeaten([best, twin])) == 2, "equals do not beat each other"
+
+
+def test_the_headline_names_the_runs_that_no_other_beats(engine: Engine, events: list[Event]) -> None:
+    for name, accuracy, noise in (("dear", 0.9, 1.0), ("cheap", 0.8, 4.0), ("beaten", 0.7, 1.0)):
+        asked = TINY.with_(noise_multiplier=noise)
+        changed = events_of(asked)
+        record(engine, asked, changed, name=name, summary=changed[-1].data | {"test_accuracy": accuracy})
+    (text,) = said(open_app("runs"), "headline")
+    assert "No other run is as accurate at as little ε: dear" in text
+    assert text.index("dear") < text.index("cheap")
+    assert "beaten" not in text
+    epsilons = {run.name: run.summary["claim"]["epsilon"] for run in engine.runs()}
+    assert epsilons["cheap"] < epsilons["dear"] == epsilons["beaten"]
+    assert f"ε ≤ {numbers.epsilon(epsilons['cheap'], up=True)}" in text
 
 
 def test_naming_pinning_deleting_and_undo(engine: Engine, three: list[RunRecord]) -> None:

@@ -209,10 +209,10 @@ class Store:
             yield from records
             before = records[-1].number
 
-    def most_accurate(self) -> RunRecord | None:
-        """The run with the highest accuracy on test data, the newest of several; None where none was tested."""
-        best = f"deleted IS NULL AND {_ACCURACY} IS NOT NULL ORDER BY {_ACCURACY} DESC, number DESC LIMIT 1"
-        return next(iter(self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {best}")), None)
+    def most_accurate(self, most: int) -> list[RunRecord]:
+        """The runs with the highest accuracy on test data, best first and of equals the newest; at most `most`."""
+        best = f"deleted IS NULL AND {_ACCURACY} IS NOT NULL ORDER BY {_ACCURACY} DESC, number DESC LIMIT ?"
+        return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {best}", most)
 
     def begin(self, run: str, owner: str = "") -> bool:
         """Set a queued run running: computed by the program `owner`, or by a worker; whether it was queued."""

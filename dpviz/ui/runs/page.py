@@ -1,6 +1,5 @@
 """The Runs page: filter, choose, compare, name, export."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -12,7 +11,7 @@ import streamlit as st
 from dpviz.accounting.claims import Claim
 from dpviz.charts.plot import alt_text
 from dpviz.fields import numbers
-from dpviz.runs.claims import claim_of_record, claim_of_view
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.import_run import import_run
@@ -26,6 +25,7 @@ from dpviz.ui.plots import Drawing
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.charts import overlay
+from dpviz.ui.runs.unbeaten import RunResult, tested, unbeaten
 from dpviz.ui.state import Keys
 from dpviz.ui.train import watch
 from dpviz.ui.train.words import in_words
@@ -36,6 +36,7 @@ UPLOADS = "r.uploads"
 SEARCH = "r.search"
 FIRST = "r.first"
 PAGE = 50  # runs that are listed at once
+COMPARED, NAMED = 100, 3  # runs among which the headline looks for those that no other beats, and of these it names
 EVERY = 2.0
 COLUMNS = {
     "ε claimed": st.column_config.NumberColumn(
@@ -75,15 +76,16 @@ def _page(engine: Engine) -> None:
     open_runs, recorded = engine.states(OPEN), engine.store.count()
     chosen = [engine.store.run(run) for run in state.get(f.CHOSEN) if engine.knows(run)]
     chosen = [record for record in chosen if record.deleted is None]
-    best = max((r for r in chosen if _tested(r)), key=_tested, default=None) if chosen else engine.store.most_accurate()
+    compared = tested(chosen or engine.store.most_accurate(COMPARED), engine.store)
+    best = unbeaten(compared)[:NAMED]
     top = st.container()
     left, right = page.sides()
     with top:
         page.notes()
-        page.headline(_headline(recorded, len(chosen), best, engine))
+        page.headline(_headline(recorded, len(chosen), compared))
         for problem in filter(None, (engine.problem, engine.notice)):
             page.note(problem, "problem")
-        for record in chosen or filter(None, (best,)):
+        for record in chosen or [run.record for run in best]:
             if warning := below_majority(accuracy_of(record.summary), record.summary.get("majority")):
                 page.note(f"{record.title}: {warning}", "caution")
     with right if recorded else left:
@@ -113,19 +115,29 @@ def _watching(engine: Engine, before: dict[str, State]) -> None:
             st.rerun()
 
 
-def _headline(recorded: int, compared: int, best: RunRecord | None, engine: Engine) -> str:
+def _headline(recorded: int, chosen: int, compared: Sequence[RunResult]) -> str:
     if not recorded:
         return "No run has been recorded yet: <a href='train'>start one</a> on the page Train, or import one."
     words = f"<b>{recorded:,}</b> run{'s' * (recorded != 1)} recorded"
-    if compared:
-        words += f", <b>{compared}</b> compared"
-    if best is None:
+    if chosen:
+        words += f", <b>{chosen}</b> compared"
+    if not compared:
         return f"{words}."
-    accuracy, claim = numbers.tenths(best.summary["test_accuracy"]), claim_of_record(best, engine.store)
-    cost = f"and claims no ε: {escape(in_words(claim))}"
+    best = unbeaten(compared)
+    named = "; ".join(map(_reached, best[:NAMED]))
+    others = f"; and {len(best) - NAMED} more" if len(best) > NAMED else ""
+    if len(compared) == 1:
+        return f"{words}. {named}."
+    among = f" among the {COMPARED} most accurate" if len(compared) == COMPARED else ""
+    return f"{words}. No other run{among} is as accurate at as little ε: {named}{others}."
+
+
+def _reached(run: RunResult) -> str:
+    """ "Run 3 reaches 97.9 % at ε ≤ 3 (PLD)": a run's accuracy and its claim."""
+    claim, cost = run.claim, f"and claims no ε: {escape(in_words(run.claim))}"
     if claim.holds:
-        cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(best))})"
-    return f"{words}. The most accurate, {escape(best.title)}, has an accuracy of <b>{accuracy}</b> {cost}."
+        cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(run.record))})"
+    return f"{escape(run.record.title)} reaches <b>{numbers.tenths(run.accuracy)}</b> {cost}"
 
 
 def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
@@ -145,12 +157,6 @@ def choice_cost(claims: Sequence[Claim], *, one_unit: bool = True) -> str:
         "the chosen one (basic composition). If the number of runs is drawn at random and no uncounted private number "
         "picks one, it costs less: see “Runs tried” on Compose."
     )
-
-
-def _tested(record: RunRecord) -> float:
-    """Its accuracy on test data; 0 for none."""
-    accuracy = record.summary.get("test_accuracy")
-    return accuracy if isinstance(accuracy, float) and math.isfinite(accuracy) else 0.0
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------
