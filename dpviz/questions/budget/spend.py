@@ -33,7 +33,7 @@ POINTS_PER_BLOCK = 24
 ADDED = {
     Basic.name: "Σε_i",
     Strong.name: "√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1)",
-    Moments.name: "Σα_i(λ), best λ ≤ 32",
+    Moments.name: "ΣR_i(α), best whole α ≤ 33",
     Renyi("classic").family: "ΣR_i(α), best α",
     Renyi("improved").family: "ΣR_i(α), best α",
 }

@@ -1,4 +1,4 @@
-"""Is it concentrated DP? R(α)/α of one step against λ: its plateau at small orders, and its limit."""
+"""Is it concentrated DP? R(α)/α of one step against α: its plateau at small orders, and its limit."""
 
 import math
 from collections.abc import Iterator
@@ -50,9 +50,9 @@ class ConcentratedFacts:
 def concentrated(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
 ) -> Answer[ConcentratedFacts]:
-    """R(α)/α against λ, and what ρ alone says of T steps."""
+    """R(α)/α against α, and what ρ alone says of T steps."""
     orders = curves.order_grid(largest)
-    x, ratio = orders - 1.0, curves.exact(noise_multiplier, sample_rate, orders) / orders
+    x, ratio = orders, curves.exact(noise_multiplier, sample_rate, orders) / orders
     with np.errstate(over="ignore"):
         unsampled = np.full(x.shape, 0.5 / noise_multiplier / noise_multiplier)
         one = np.float64(1.0)
@@ -65,7 +65,7 @@ def concentrated(
     )
     regions: tuple[Region, ...] = ()
     if sample_rate > 0.0 and not math.isnan(off):
-        regions = (Region(off - 1.0, math.inf, f"off the plateau from λ = {numbers.plain(off - 1.0)}"),)
+        regions = (Region(off, math.inf, f"off the plateau from α = {numbers.plain(off)}"),)
     plot = one_step("R(α)/α", "ratio", lines, regions, largest, log_x, air=30.0)
     mean = 0.0
     if sample_rate > 0.0:
@@ -150,8 +150,8 @@ def formulas(f: ConcentratedFacts) -> Iterator[Formula]:
     )
     yield Formula(
         "(μ, τ)-CDP",
-        rf"\mathbb{{E}}\,L \le \mu = {numbers.tex_up(f.mean)},\quad \ln\mathbb{{E}}\,e^{{\lambda(L - \mathbb{{E}} L)}}"
-        rf" \le \tfrac12\lambda^2\tau^2,\ \tau \ge \frac1\sigma = {numbers.tex_up(f.spread)}",
+        rf"\mathbb{{E}}\,L \le \mu = {numbers.tex_up(f.mean)},\quad \ln\mathbb{{E}}\,e^{{s(L - \mathbb{{E}} L)}}"
+        rf" \le \tfrac12 s^2\tau^2,\ \tau \ge \frac1\sigma = {numbers.tex_up(f.spread)}",
     )
 
 

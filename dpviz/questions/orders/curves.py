@@ -1,4 +1,4 @@
-"""Curves over the Rényi orders of the sampled Gaussian mechanism; charts have λ = α − 1."""
+"""Curves over the Rényi orders of the sampled Gaussian mechanism: α = λ + 1, but for charts of whole λ."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import Axis, Line, Ring, Span, look
 from dpviz.fields import numbers
 
-MOST_MOMENTS = 32  # the moments accountant's λ, as its authors computed them
+MOST_MOMENTS = 33  # the moments accountant's whole α: its authors computed λ = α − 1 up to 32
 DOUBLED = 2.0  # R(α)/α counts as off its plateau from this multiple of it on
 
 
 class Least(NamedTuple):
-    """The lowest point of a curve, (λ, value); NaNs where there is none."""
+    """The lowest point of a curve, (order, value); NaNs where there is none."""
 
     order: float
     value: float
@@ -37,14 +37,14 @@ def least(line: Line) -> Least:
 
 
 def order_grid(largest: float, deciding: Sequence[float] = ()) -> Array:
-    """α up to `largest` + 1: the accountants' grid, those that `decide` between its points, and whole ones."""
-    whole = np.arange(2.0, MOST_MOMENTS + 2.0)
-    orders = np.unique(np.concatenate([DEFAULT_ORDERS, deciding, whole, [largest + 1.0]]))
-    return np.asarray(orders[orders <= largest + 1.0])
+    """α up to `largest`: the accountants' grid, those that `decide` between its points, and whole ones."""
+    whole = np.arange(2.0, MOST_MOMENTS + 1.0)
+    orders = np.unique(np.concatenate([DEFAULT_ORDERS, deciding, whole, [largest]]))
+    return np.asarray(orders[orders <= largest])
 
 
 def whole_grid(largest: float) -> Array:
-    """λ = 1, 2, … 64, then ever fewer whole orders up to `largest`."""
+    """1, 2, … 64, then ever fewer whole orders up to `largest`: λ, of moments."""
     top = math.floor(largest)
     first = np.arange(1.0, min(top, 64) + 1.0)
     return np.unique(np.concatenate([first, np.round(np.geomspace(64.0, top, 100))])) if top > 64 else first
@@ -56,11 +56,11 @@ def exact(sigma: float, rate: float, orders: Array) -> Array:
 
 
 def asymptotic(sigma: float, rate: float, largest: float) -> tuple[Array, Array]:
-    """α and the asymptotic R(α) of one step at whole λ; empty where the lemma covers none."""
+    """Whole α up to `largest`, and the asymptotic R(α) of one step; empty where the lemma covers none."""
     last = dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
     if not last >= 1:
         return np.empty(0), np.empty(0)
-    order = whole_grid(min(last, largest))
+    order = whole_grid(min(last, max(largest - 1.0, 1.0)))
     moment = np.asarray(dpviz.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order))
     return order + 1.0, moment / order
 
@@ -78,18 +78,17 @@ def leaves(orders: Array, ratio: Array) -> float:
     return float(orders[grown[0]]) if grown.size else math.nan
 
 
-def order_axis(orders: Array, largest: float, *, log: bool, shown: Span) -> Axis:
-    """λ; the table has rows at 0.1, 0.2, 0.5, 1, … as far as shown, or at the nearest of `orders` (λ)."""
+def order_axis(orders: Array, largest: float, *, log: bool, shown: Span, letter: str = "α") -> Axis:
+    """The order, α or λ; the table has rows at 1, 2, 5, 10, … as far as shown, or at the nearest of `orders`."""
     round_ones = [float(f"{m}e{d}") for d in range(-1, 7) for m in (1, 2, 5)]
     wanted = np.array([*(m for m in round_ones if orders[0] <= m < largest), largest])
     near = np.unique(np.abs(orders[None, :] - wanted[:, None]).argmin(axis=1))
     return Axis(
-        "λ = α − 1",
-        name="order λ",
-        column="order_lambda",
+        f"order {letter}",
+        column={"α": "order", "λ": "order_lambda"}[letter],
         log=log,
         shown=shown,
-        hover="λ = %{x:,.4~r}",
+        hover=f"{letter} = %{{x:,.4~r}}",
         write=lambda v: numbers.plain(v, digits=4),
         marks=tuple(orders[near].tolist()),
     )
@@ -128,13 +127,13 @@ def decades(lines: Sequence[Line], span: Span, air: float) -> Span | None:
     return low / 2.0, max(high * air, low * 20.0)
 
 
-def whole_span(largest: float, log: bool, first: float = 0.1) -> Span:
-    """λ from `first`, or 0 on a plain axis, to the largest asked for."""
+def whole_span(largest: float, log: bool, first: float = 1.1) -> Span:
+    """Orders from `first`, or 0 on a plain axis, to the largest asked for."""
     return (first if log else 0.0), largest
 
 
 def epsilon_lines(sigma: float, rate: float, steps: int, delta: float, largest: float) -> tuple[Line, ...]:
-    """ε(λ) at T of one mechanism: improved and classic conversion, closed form, asymptotic moment."""
+    """ε(α) at T of one mechanism: improved and classic conversion, closed form, asymptotic moment."""
     orders = order_grid(largest, deciding_orders(sigma, rate, steps, delta))
     spent = steps * exact(sigma, rate, orders)
     closed = steps * dpviz.closed_form_divergence(noise_multiplier=sigma, sample_rate=rate, orders=orders)
@@ -146,12 +145,12 @@ def epsilon_lines(sigma: float, rate: float, steps: int, delta: float, largest: 
         return np.maximum(epsilon_per_order(total, at, np.array(delta), conversion), 0.0)
 
     improved, classic = (converted(spent, orders, conversion) for conversion in ("improved", "classic"))
-    formula, x = converted(closed, orders, "improved"), orders - 1.0
+    formula, x = converted(closed, orders, "improved"), orders
     lines = (
         Line(Renyi().family, "improved", x, improved, Renyi().family, explained=True),
         Line(Renyi("classic").family, "classic", x, classic, Renyi("classic").family, kept=False, explained=True),
         Line(ClosedForm.name, "closed form", x, formula, ClosedForm.name, kept=False, explained=True),
-        no_bound("asymptotic", "asymptotic", whole - 1.0, converted(steps * moment, whole, "classic")),
+        no_bound("asymptotic", "asymptotic", whole, converted(steps * moment, whole, "classic")),
     )
     return tuple(line for line in lines if len(line.x))
 
@@ -170,17 +169,17 @@ def deciding_orders(sigma: float, rate: float, steps: int, delta: float) -> list
 
 
 def moments(sigma: float, rate: float, steps: int, delta: float) -> Least:
-    """λ and ε of the moments accountant: whole λ up to 32, classic conversion; NaNs at q = 0."""
+    """α and ε of the moments accountant: whole α up to 33, classic conversion; NaNs at q = 0."""
     if rate == 0.0:
         return Least(math.nan, math.nan)
-    bound = dpviz.accountant(Moments.name, max_order=MOST_MOMENTS).evaluate(
+    bound = dpviz.accountant(Moments.name, max_order=MOST_MOMENTS - 1).evaluate(
         noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta
     )
-    return Least(float(bound.order) - 1.0, float(bound.epsilon))
+    return Least(float(bound.order), float(bound.epsilon))
 
 
 def around(lines: Sequence[Line], log: bool, tight: tuple[float, float] | None = None) -> Span | None:
-    """What the ε axis shows: the minima, for both arms of ε(λ) rise without end, and the truth below them."""
+    """What the ε axis shows: the minima, for both arms of ε(α) rise without end, and the truth below them."""
     lowest = [value for line in lines if (value := least(line).value) > 0]
     if not lowest:
         return None
@@ -192,20 +191,22 @@ def around(lines: Sequence[Line], log: bool, tight: tuple[float, float] | None =
     return 0.0, max(3.0 * low, 1.35 * high if high < 20.0 * low else 0.0)
 
 
-def rings(lines: Sequence[Line]) -> list[Ring]:
-    """The lowest points."""
+def rings(lines: Sequence[Line], letter: str = "α") -> list[Ring]:
+    """The lowest points; `letter` as in `order_axis`."""
     built = []
     for line in lines:
         best = least(line)
         if not math.isnan(best.order):
-            hover = f"smallest {line.name}, at λ = {numbers.plain(best.order)}"
+            hover = f"smallest {line.name}, at {letter} = {numbers.plain(best.order)}"
             built.append(Ring(best.order, best.value, hover, line.hue, name=numbers.up(best.value)))
     return built
 
 
-def lowest_point(line: Line) -> str:
+def lowest_point(line: Line, letter: str = "α") -> str:
     """For those who do not see the chart."""
     best = least(line)
     if math.isnan(best.order):
         return ""
-    return f"The curve {line.name} is lowest at λ = {numbers.plain(best.order)} with {numbers.epsilon(best.value)}."
+    return (
+        f"The curve {line.name} is lowest at {letter} = {numbers.plain(best.order)} with {numbers.epsilon(best.value)}."
+    )

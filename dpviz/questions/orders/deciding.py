@@ -1,4 +1,4 @@
-"""ε(λ) by both conversions, the closed form and the asymptotic moment: which order gives the smallest ε?"""
+"""ε(α) by both conversions, the closed form and the asymptotic moment: which order gives the smallest ε?"""
 
 import math
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ class DecidingFacts:
     """What decides.
 
     Attributes:
-        epsilon, order: the smallest ε by the improved conversion, and its λ; NaNs where no order gives a finite ε.
-        moments: λ and ε of the moments accountant; NaNs at q = 0.
+        epsilon, order: the smallest ε by the improved conversion, and its α; NaNs where no order gives a finite ε.
+        moments: α and ε of the moments accountant; NaNs at q = 0.
         at_end: whether the largest order shown decides.
         theorems: which hold at no order, in sentences.
         tight: the tight accountant's interval, once it is there.
@@ -67,13 +67,13 @@ class DecidingFacts:
     @property
     def tail(self) -> float:
         """What the improved conversion adds at the order that decides."""
-        alpha = self.order + 1.0
+        alpha = self.order
         return math.log1p(-1 / alpha) - (math.log(self.delta) + math.log(alpha)) / (alpha - 1)
 
     @property
     def moments_tail(self) -> float:
         """What the moments accountant's tail bound adds."""
-        return math.log(1 / self.delta) / self.moments.order
+        return math.log(1 / self.delta) / (self.moments.order - 1.0)
 
 
 def deciding(
@@ -86,13 +86,13 @@ def deciding(
     log_x: bool,
     log_y: bool,
 ) -> Answer[DecidingFacts]:
-    """ε(λ) by both conversions of exact divergences, by the closed form and by the asymptotic moment."""
+    """ε(α) by both conversions of exact divergences, by the closed form and by the asymptotic moment."""
     lines = curves.epsilon_lines(noise_multiplier, sample_rate, steps, delta, largest)
     improved, best, old = lines[0], least(lines[0]), curves.moments(noise_multiplier, sample_rate, steps, delta)
     x = np.asarray(improved.x)
     rung = [] if sample_rate == 0.0 else curves.rings(lines)
     if not math.isnan(old.order):
-        hover = f"moments accountant (whole λ ≤ 32), at λ = {old.order:.0f}"
+        hover = f"moments accountant (whole α ≤ {curves.MOST_MOMENTS}), at α = {old.order:.0f}"
         name = numbers.up(old.value)
         name = "" if any(ring.name == name for ring in rung) else name  # as of the classic conversion beside it
         rung.append(Ring(old.order, old.value, hover, look.style(Moments.name).color, name=name))
@@ -102,7 +102,7 @@ def deciding(
         lines=lines,
         rings=tuple(rung),
         end_values=False,
-        names_on_lines=True,  # both arms of ε(λ) leave through the top: names at their ends would stand beside nothing
+        names_on_lines=True,  # both arms of ε(α) leave through the top: names at their ends would stand beside nothing
         summary=curves.lowest_point(improved),
     )
     facts = DecidingFacts(
@@ -126,9 +126,9 @@ def nearby(line: Line, largest: float, log: bool) -> Span:
     if not log:
         return 0.0, largest
     if math.isnan(best.order):
-        return 0.1, largest
+        return 1.1, largest
     near = np.asarray(line.x)[np.asarray(line.y) <= 3.0 * best.value]
-    return max(float(near[0]) / 2.0, 1e-4), min(2.0 * float(near[-1]), largest)
+    return 1.0 + max((float(near[0]) - 1.0) / 2.0, 1e-4), min(2.0 * float(near[-1]), largest)
 
 
 def events(answer: Answer[DecidingFacts]) -> list[Event]:
@@ -138,7 +138,7 @@ def events(answer: Answer[DecidingFacts]) -> list[Event]:
 
 
 def with_truth(answer: Answer[DecidingFacts]) -> Plot:
-    """The truth does not depend on an order: a level band that every ε(λ) lies above."""
+    """The truth does not depend on an order: a level band that every ε(α) lies above."""
     plot, tight = answer.plot, answer.facts.tight
     assert isinstance(plot, LinePlot)
     if tight is None or tight.soon:
@@ -162,13 +162,13 @@ def headline(f: DecidingFacts) -> str:
     if not f.decided:
         return f"No order shown gives a finite ε after <b>{steps}</b> steps: add noise or take fewer steps."
     return (
-        f"After <b>{steps}</b> steps, the order <b>α = {numbers.plain(f.order + 1)}</b> gives the smallest bound: "
+        f"After <b>{steps}</b> steps, the order <b>α = {numbers.plain(f.order)}</b> gives the smallest bound: "
         f"<b>ε ≤ {numbers.up(f.epsilon)}</b> at δ = {numbers.delta(f.delta)}."
     )
 
 
 def metrics(f: DecidingFacts) -> Iterator[Metric]:
-    at = f"at order α = {numbers.plain(f.order + 1)}" if f.decided else "no finite ε"
+    at = f"at order α = {numbers.plain(f.order)}" if f.decided else "no finite ε"
     if f.sample_rate == 0:
         at = "nothing is released"
     yield Metric("Rényi DP (improved conversion)", f"ε ≤ {numbers.up(f.epsilon)}", at)
@@ -176,7 +176,7 @@ def metrics(f: DecidingFacts) -> Iterator[Metric]:
         yield from tight_figures(f.tight)
     yield f.guess.figure
     if not math.isnan(f.moments.order):
-        order = f"at λ = {f.moments.order:.0f}, of 1 to {curves.MOST_MOMENTS}"
+        order = f"at α = {f.moments.order:.0f}, of 2 to {curves.MOST_MOMENTS}"
         yield Metric("Moments accountant", f"ε ≤ {numbers.up(f.moments.value)}", order)
 
 
@@ -184,7 +184,7 @@ def notes(f: DecidingFacts) -> Iterator[Note]:
     if f.sample_rate == 0:
         return
     if f.at_end and f.largest < ALL_ORDERS:
-        yield Note(f"The best order is the largest one shown, λ = {f.largest:.0f}: show larger orders.", "caution")
+        yield Note(f"The best order is the largest one shown, α = {f.largest:.0f}: show larger orders.", "caution")
     yield from map(Note, f.theorems)
 
 
@@ -195,15 +195,15 @@ def formulas(f: DecidingFacts) -> Iterator[Formula]:
             "Improved conversion (Canonne, Kamath, Steinke 2020)",
             r"\varepsilon = T R(\alpha) + \ln\tfrac{\alpha-1}{\alpha} - \tfrac{\ln\delta+\ln\alpha}{\alpha-1}"
             rf" = {numbers.tex(f.epsilon - f.tail)} + ({numbers.tex(f.tail)}) = {numbers.tex_up(f.epsilon)}"
-            rf" \quad (\alpha = {numbers.tex(f.order + 1)})",
+            rf" \quad (\alpha = {numbers.tex(f.order)})",
         )
     if not math.isnan(f.moments.order):
         spent = numbers.tex(f.moments.value - f.moments_tail)
         yield Formula(
             "Moments accountant (Abadi et al. 2016)",
-            r"\varepsilon = \frac{T\alpha_M(\lambda) + \ln(1/\delta)}{\lambda} ="
+            r"\varepsilon = T R(\alpha) + \frac{\ln(1/\delta)}{\alpha-1} ="
             rf" {spent} + {numbers.tex(f.moments_tail)} = {numbers.tex_up(f.moments.value)}"
-            rf" \quad (\lambda = {f.moments.order:.0f})",
+            rf" \quad (\alpha = {f.moments.order:.0f},\ \text{{whole}})",
         )
 
 

@@ -1,4 +1,4 @@
-"""R(α) of one step against λ, exact, closed form, asymptotic, without sampling: what does one step cost?"""
+"""R(α) of one step against α, exact, closed form, asymptotic, without sampling: what does one step cost?"""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class DivergenceFacts:
     Attributes:
         divergence: R(2).
         closed_last: the largest α shown with a closed form, NaN where it holds nowhere.
-        asymptotic_last: the largest λ that the asymptotic lemma covers; NaN where none.
+        asymptotic_last: the largest α that the asymptotic lemma covers; NaN where none.
         epsilon: of all `steps`, by Rényi DP.
         theorems: which hold at no order, in sentences.
     """
@@ -41,9 +41,9 @@ class DivergenceFacts:
 def divergence(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
 ) -> Answer[DivergenceFacts]:
-    """R(α) against λ, and what T such steps cost."""
+    """R(α) against α, and what T such steps cost."""
     orders = curves.order_grid(largest)
-    x, divergences = orders - 1.0, curves.exact(noise_multiplier, sample_rate, orders)
+    x, divergences = orders, curves.exact(noise_multiplier, sample_rate, orders)
     closed = dpviz.closed_form_divergence(noise_multiplier=noise_multiplier, sample_rate=sample_rate, orders=orders)
     with np.errstate(over="ignore"):
         unsampled = orders / (2.0 * noise_multiplier) / noise_multiplier
@@ -51,7 +51,7 @@ def divergence(
     drawn = (
         Line("exact", "exact", x, divergences, Renyi().family, explained=True),
         Line(ClosedForm.name, "closed form", x, closed, ClosedForm.name, kept=False, explained=True),
-        no_bound("asymptotic", "asymptotic", whole - 1.0, moment),
+        no_bound("asymptotic", "asymptotic", whole, moment),
         Line("unsampled", "without sampling", x, unsampled, look.NEUTRAL, kept=False, explained=True),
     )
     lines, last = tuple(line for line in drawn if len(line.x)), curves.closed_last(orders, closed)
@@ -60,7 +60,7 @@ def divergence(
     facts = DivergenceFacts(
         divergence=float(divergences[np.searchsorted(orders, 2.0)]),
         closed_last=last,
-        asymptotic_last=dpviz.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
+        asymptotic_last=1.0 + dpviz.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
         epsilon=float(
             dpviz.epsilon(
                 Renyi.name, noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta
@@ -78,9 +78,9 @@ def beyond(last: float, largest: float) -> tuple[Region, ...]:
     """Where there is no closed form."""
     if math.isnan(last):
         return (Region(-math.inf, math.inf, "closed form holds nowhere"),)
-    if last - 1.0 >= largest:
+    if last >= largest:
         return ()
-    return (Region(last - 1.0, math.inf, f"no closed form beyond λ = {numbers.plain(last - 1.0)}"),)
+    return (Region(last, math.inf, f"no closed form beyond α = {numbers.plain(last)}"),)
 
 
 def headline(f: DivergenceFacts) -> str:
@@ -96,7 +96,7 @@ def headline(f: DivergenceFacts) -> str:
 
 def metrics(f: DivergenceFacts) -> Iterator[Metric]:
     closed = "nowhere" if math.isnan(f.closed_last) else f"α ≤ {numbers.at_least(f.closed_last)}"
-    lemma = "nowhere" if math.isnan(f.asymptotic_last) else f"λ ≤ {numbers.steps(f.asymptotic_last)}"
+    lemma = "nowhere" if math.isnan(f.asymptotic_last) else f"whole α ≤ {numbers.steps(f.asymptotic_last)}"
     yield Metric("R(2) of one step", numbers.up(f.divergence), "exact")
     yield Metric("Closed form holds", closed, "of the orders shown")
     yield Metric("Asymptotic lemma holds", lemma, "an approximation")
@@ -113,9 +113,8 @@ FORMULAS = (
     Formula("Closed form (Mironov, Talwar, Zhang 2019, Theorem 11)", r"R(\alpha) \le \frac{2q^2\alpha}{\sigma^2}"),
     Formula(
         "Asymptotic moment (Abadi et al. 2016, Lemma 3)",
-        r"\alpha_M(\lambda) \le \frac{q^2\lambda(\lambda+1)}{(1-q)\sigma^2}"
-        r" + O\!\left(\frac{q^3\lambda^3}{\sigma^3}\right),"
-        r" \quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \lambda\le\sigma^2\ln\tfrac1{q\sigma}",
+        r"R(\alpha) \le \frac{q^2\alpha}{(1-q)\sigma^2} + O\!\left(\frac{q^3(\alpha-1)^2}{\sigma^3}\right),"
+        r" \quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \alpha-1\le\sigma^2\ln\tfrac1{q\sigma}",
     ),
 )
 

@@ -21,7 +21,7 @@ NOWHERE = Least(math.nan, math.nan)
 
 
 class KnownBound(NamedTuple):
-    """A bound on ε, as the table has it; `best` is its order λ and its ε at T."""
+    """A bound on ε, as the table has it; `best` is its order α and its ε at T."""
 
     kind: str
     bound: str
@@ -38,7 +38,7 @@ class KnownBound(NamedTuple):
             "sampling": self.sampling,
             "neighbours": self.neighbours,
             "holds at": self.holds_at,
-            "best λ": numbers.plain(self.best.order),
+            "best α": numbers.plain(self.best.order),
             "ε at T": numbers.up(self.best.value, 4),
             "note": self.note,
         }
@@ -59,11 +59,11 @@ def known(
     last = dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
     lemma = (
         dpviz.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
-        or f"whole λ ≤ {numbers.plain(last, digits=6)}"
+        or f"whole α ≤ {numbers.plain(last + 1.0, digits=6)}"
     )
     asymptotic = best.get("asymptotic", NOWHERE)
     yield KnownBound("asymptotic", "Abadi et al. 2016, Lemma 3", lemma, asymptotic, "no bound: a term is missing")
-    moments, name = curves.moments(sigma, rate, steps, delta), f"moments accountant, λ ≤ {curves.MOST_MOMENTS}"
+    moments, name = curves.moments(sigma, rate, steps, delta), f"moments accountant, α ≤ {curves.MOST_MOMENTS}"
     yield KnownBound("numerical, whole orders", name, "always", moments, "exact R")
     every = "numerical, every order"
     yield KnownBound(every, "Rényi DP, classic conversion", "always", best[Renyi("classic").family], "exact R")

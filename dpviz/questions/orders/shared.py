@@ -28,7 +28,7 @@ from dpviz.questions.question import Block, Setting
 
 F = TypeVar("F")
 LARGEST, LOG_X, LOG_Y = number("omax"), flag("ologx"), flag("ology")
-APPROXIMATION = "Dashed: the asymptotic moment without its term O(q³λ³/σ³). It is an approximation, not a bound."
+APPROXIMATION = "Dashed: the asymptotic moment without its term of order q³. It is an approximation, not a bound."
 UNUSED = "With <b>q = 0</b>, no example is ever used, so R(α) and ε are <b>0</b>."
 DIVERGENCE = Formula(
     "Divergence of one step (Mironov, Talwar, Zhang 2019, §3.3)",
@@ -43,7 +43,7 @@ ASSUMPTIONS = f"""
 - **Every order gives a valid ε.** Choosing the best one afterwards costs nothing, because the bound holds at all orders
   at once.
 - **Exact** means to about 11 digits, for whole and fractional orders.
-- **The asymptotic moment** leaves out a term O(q³λ³/σ³) whose constant is unknown. It is dashed and is not a bound,
+- **The asymptotic moment** leaves out a term of order q³ whose constant is unknown. It is dashed and is not a bound,
   although it was never found below the exact moment in its range.
 - **The closed form** is drawn where Theorem 11 holds: q ≤ 1/5, σ ≥ 4, and two conditions on α.
 - **zCDP:** the sampled Gaussian is 1/(2σ²)-zCDP, as without sampling, because sampling never increases the divergence.
@@ -63,7 +63,7 @@ def theorems(sigma: float, rate: float) -> list[str]:
 def one_step(
     name: str, column: str, lines: Sequence[Line], regions: tuple[Region, ...], largest: float, log: bool, air: float
 ) -> LinePlot:
-    """A quantity of one step against λ; `air` above the curves is for the name of a hatched region."""
+    """A quantity of one step against α; `air` above the curves is for the name of a hatched region."""
     shown = curves.whole_span(largest, log)
     return LinePlot(
         x=curves.order_axis(np.asarray(lines[0].x), largest, log=log, shown=shown),

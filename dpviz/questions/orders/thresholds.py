@@ -14,8 +14,14 @@ from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.deciding import ALL_ORDERS
-from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, orders_question
+from dpviz.questions.orders.shared import ASSUMPTIONS, UNUSED, orders_question
 
+MOMENT = Formula(
+    "Cost of one step at distance C (Triastcyn & Faltings 2020, Theorem 3)",
+    r"""
+\psi(\lambda, C) = \ln \sum_{k=0}^{\lambda+1}\binom{\lambda+1}{k}
+(1-q)^{\lambda+1-k}q^k e^{(k^2-k)C^2/(2\sigma^2)}""",
+)
 THRESHOLDS_C = {name: number(key) for name, key in (("first", "oc1"), ("second", "oc2"), ("third", "oc3"))}
 
 
@@ -62,13 +68,15 @@ def thresholds(
         name, color = f"C = {numbers.plain(threshold)}", (look.BLUE, look.ORANGE, look.GREEN)[index]
         lines.append(Line(f"C{index}", name, orders - 1.0, epsilon, Renyi().family, color=color, explained=True))
     plot = LinePlot(
-        x=curves.order_axis(orders - 1.0, largest, log=log_x, shown=curves.whole_span(largest, log_x, first=1.0)),
+        x=curves.order_axis(
+            orders - 1.0, largest, log=log_x, shown=curves.whole_span(largest, log_x, first=1.0), letter="λ"
+        ),
         y=curves.value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=curves.around(lines, log_y)),
         lines=tuple(lines),
-        rings=tuple(curves.rings(lines)) if sample_rate > 0.0 else (),
+        rings=tuple(curves.rings(lines, "λ")) if sample_rate > 0.0 else (),
         end_values=False,
         names_on_lines=True,
-        summary=curves.lowest_point(lines[0]),
+        summary=curves.lowest_point(lines[0], "λ"),
     )
     facts = ThresholdFacts(
         best=tuple((line.name, least(line)) for line in lines),
@@ -108,7 +116,7 @@ def notes(f: ThresholdFacts) -> Iterator[Note]:
 
 
 def formulas(f: ThresholdFacts) -> Iterator[Formula]:
-    yield DIVERGENCE
+    yield MOMENT
     for name, best in f.best:
         if not math.isnan(best.order):
             yield Formula(
