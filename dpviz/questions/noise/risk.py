@@ -40,6 +40,20 @@ from dpviz.questions.tight_band import noise_grid
 BY_NAME: dict[str, type[Any]] = {kind.target.removeprefix("target_"): kind for kind in RISKS}
 RISK, AFTER, BEFORE, MU = choice("risk"), number("riskafter"), number("riskbefore"), number("riskmu")
 
+# Risk → what is asked for with the release, and what the attacker has without it.
+LABELS = {
+    "advantage": ("Target: attack advantage", ""),
+    "tpr": ("Target: members found (TPR)", "Non-members accused (FPR)"),
+    "posterior": ("Target: belief after the release", "Belief before the release"),
+    "reconstruction": ("Target: records reconstructed", "Records guessed without the release"),
+}
+OF_RISK = {
+    "advantage": "Advantage",
+    "tpr": "Members found",
+    "posterior": "Belief",
+    "reconstruction": "Reconstruction",
+    "mu": "μ of Gaussian DP",
+}
 SHOWN = 1e-9  # of a risk; nobody sees less of it
 
 LATER = Need(None, waits=True)
@@ -238,11 +252,10 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
 
 def layout(get: Reader) -> Layout:
     """The controls: the risk with what it needs, the mechanism, and the axis for experts."""
-    kind = BY_NAME[get(RISK)]
-    before = () if get(RISK) in ("advantage", "mu") else (BEFORE,)
-    target = MU if kind.target == "target_mu" else AFTER
+    after, before = LABELS.get(get(RISK), ("", ""))
+    target = replace(AFTER, label=after) if after else MU
     return {
-        "Ask": (RISK, target, *before),
+        "Ask": (RISK, target, *((replace(BEFORE, label=before),) if before else ())),
         "Mechanism": kinds.controls(get),
         "Show": experts(FieldControl((LOW, HIGH))),
     }
@@ -281,7 +294,7 @@ def metrics(f: RiskFacts) -> Iterator[Metric]:
         yield Metric(f"Noise needed: {symbol}", f.text, "rounded up; PLD")
     if waits or f.here is not None:
         here = "…" if f.here is None else f"≤ {f.written(f.here)}"
-        yield Metric(f"Risk at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
+        yield Metric(f"{OF_RISK[f.name]} at my {symbol} = {numbers.entered(f.noise)}", here, f"target: {f.target_text}")
     if waits or f.epsilon is not None:
         epsilon = "…" if f.epsilon is None else f"≤ {numbers.up(f.epsilon)}"
         yield Metric("ε with the noise needed", epsilon, f"at δ = {numbers.delta(f.delta)}")
