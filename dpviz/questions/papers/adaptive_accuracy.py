@@ -66,14 +66,14 @@ class AccuracyFacts:
 
     Attributes:
         part: the figure, or GAIN.
-        arms: of CIFAR-10, by key.
+        plotted: the policies' runs on CIFAR-10, by key.
         digits, features: the project's recorded runs on 10,000 digits, the same way, by a CNN and by a linear layer on
             scattering features; only of training from scratch.
         goal: what 80 % take of the whole network's runs at σ = 1 and of adaptive ones; only of fine-tuning.
     """
 
     part: str
-    arms: Mapping[str, Arm]
+    plotted: Mapping[str, Arm]
     digits: Mapping[str, Arm]
     features: Mapping[str, Arm]
     goal: tuple[Goal, ...] = ()
@@ -137,7 +137,7 @@ def accuracy_plot(arms: Mapping[str, Arm]) -> LinePlot:
     longest = max(arm.lengths.highest for arm in arms.values())
     low, high = min(arm.lowest.min() for arm in arms.values()), max(arm.highest.max() for arm in arms.values())
     axis = Axis("test accuracy", kind="share", write=percent, shown=(math.floor(10 * low) / 10, high + 0.03))
-    lines = tuple(drawn(key, arm, arm.name, COLORS[key]) for key, arm in arms.items())
+    lines = tuple(curve(key, arm, arm.name, COLORS[key]) for key, arm in arms.items())
     areas = tuple(Area(arm.epochs, arm.lowest, arm.highest, COLORS[key]) for key, arm in arms.items())
     rings = tuple(ring(arm, COLORS[key], numbers.tenths) for key, arm in arms.items())
     ends = "; ".join(f"{arm.name} {arm.end} after {arm.lengths.mean:.0f} epochs" for arm in arms.values())
@@ -146,7 +146,7 @@ def accuracy_plot(arms: Mapping[str, Arm]) -> LinePlot:
     return LinePlot(x, axis, lines, areas=areas, rings=rings, names_on_lines=True, summary=summary)
 
 
-def drawn(key: str, arm: Arm, name: str, color: str, *, dashed: bool = False) -> Line:
+def curve(key: str, arm: Arm, name: str, color: str, *, dashed: bool = False) -> Line:
     spread = (Column("lowest", arm.lowest), Column("highest", arm.highest))
     return Line(key, name, arm.epochs, arm.mean, Tight.name, color=color, hover=spread, approximate=dashed)
 
@@ -182,10 +182,10 @@ def against(arm: Arm, baseline: Arm) -> Arm:
 def gain_plot(facts: AccuracyFacts) -> LinePlot:
     """Accuracy less that of the baseline at its end, against epochs as a multiple of the baseline's; digits dashed."""
     lines, rings, ends = [], [], []
-    for data, arms in ((CIFAR, facts.arms), (DIGITS, facts.digits)):
+    for data, arms in ((CIFAR, facts.plotted), (DIGITS, facts.digits)):
         for key, arm in arms.items():
             relative = against(arm, arms["baseline"])
-            line = drawn(
+            line = curve(
                 f"{key}_{data}",
                 relative,
                 f"{arm.name.removeprefix('adaptive ')}, {data}",
@@ -228,9 +228,11 @@ def later_half(arms: Mapping[str, Arm]) -> float:
 def headline(f: AccuracyFacts) -> str:
     if not f.digits:
         return fine_tuning_headline(f)
-    there, here = gains(f.arms), gains(f.digits)
+    there, here = gains(f.plotted), gains(f.digits)
     ends = (
-        "" if f.part == GAIN else f" ({f.arms['noise'].end}, {f.arms['batch'].end}; baseline {f.arms['baseline'].end})"
+        ""
+        if f.part == GAIN
+        else f" ({f.plotted['noise'].end}, {f.plotted['batch'].end}; baseline {f.plotted['baseline'].end})"
     )
     return (
         f"On CIFAR-10, at nearly the same ε, adaptive noise ends <b>{points(there['noise'])}</b> and adaptive batch "
@@ -244,12 +246,12 @@ def fine_tuning_headline(f: AccuracyFacts) -> str:
     fixed, adaptive = (f"<b>{span(goal.epsilons)}</b> after {several(goal.epochs)} epochs" for goal in f.goal)
     if f.part == "2a":
         return (
-            f"Fine-tuned for 50 epochs at σ = 1, the whole network ends at <b>{f.arms['all'].end}</b> and the last "
-            f"layer at <b>{f.arms['last'].end}</b>. 80 % with the whole network cost ε = {fixed}."
+            f"Fine-tuned for 50 epochs at σ = 1, the whole network ends at <b>{f.plotted['all'].end}</b> and the last "
+            f"layer at <b>{f.plotted['last'].end}</b>. 80 % with the whole network cost ε = {fixed}."
         )
     return (
-        f"With adaptive noise, the whole network ends at <b>{f.arms['all'].end}</b> and the last layer at "
-        f"<b>{f.arms['last'].end}</b>. Adaptivity pays by an early stop: 80 % cost ε = {adaptive}, at σ = 1 {fixed}."
+        f"With adaptive noise, the whole network ends at <b>{f.plotted['all'].end}</b> and the last layer at "
+        f"<b>{f.plotted['last'].end}</b>. Adaptivity pays by an early stop: 80 % cost ε = {adaptive}, at σ = 1 {fixed}."
     )
 
 
@@ -260,12 +262,12 @@ def several(epochs: Sequence[int]) -> str:
 
 def metrics(f: AccuracyFacts) -> Iterator[Metric]:
     if f.part == GAIN:
-        for data, arms in ((CIFAR, f.arms), (DIGITS, f.digits)):
+        for data, arms in ((CIFAR, f.plotted), (DIGITS, f.digits)):
             for key, gained in gains(arms).items():
                 ends = f"{arms[key].end}; baseline {arms['baseline'].end}"
                 yield Metric(f"{NAMES[key].capitalize()}, {data}", f"{points(gained)} points", ends)
         return
-    for arm in f.arms.values():
+    for arm in f.plotted.values():
         ends = f"{percent(arm.ends.lowest)} to {percent(arm.ends.highest)}; {arm.lengths.mean:.0f} epochs, mean of 5"
         yield Metric(arm.name.capitalize(), arm.end, ends)
     if f.digits:
@@ -275,7 +277,7 @@ def metrics(f: AccuracyFacts) -> Iterator[Metric]:
 
 def notes(f: AccuracyFacts) -> Iterator[Note]:
     if f.digits:
-        there, here = (points(later_half(arms)) for arms in (f.arms, f.digits))
+        there, here = (points(later_half(arms)) for arms in (f.plotted, f.digits))
         yield Note(
             f"The later half of its epochs changes the baseline by {there} points on CIFAR-10 and by {here} on digits. "
             "More noise per example buys more epochs; where these teach nothing more, only the noise is left."

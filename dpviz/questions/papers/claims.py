@@ -148,9 +148,9 @@ def row(claim: Printed, result: Recomputed | None) -> tuple[str | Way, ...]:
 def figures(paper: str) -> Listing:
     """Where each figure and table is drawn."""
     chosen = [figure for figure in FIGURES if paper in ("all", figure.paper)]
-    ways = [Way("Open" if figure.link else "Not drawn", figure.link) for figure in chosen]
-    cells = [(f"{PAPERS[one.paper].name}, {one.where}", one.shows, one.why) for one in chosen]
-    lines = tuple((*cell, way) for cell, way in zip(cells, ways, strict=True))
+    lines = tuple(
+        (f"{PAPERS[one.paper].name}, {one.where}", one.shows, one.why, Way("Open", one.link)) for one in chosen
+    )
     return Listing(("Source", "Shows", "What this app shows", ""), lines, (1.7, 2.2, 4.5, 0.8))
 
 

@@ -152,8 +152,8 @@ class Figure:
         paper: key of the paper.
         where: "Fig. 1a".
         shows: what it shows.
-        link: page and query; empty where it is not drawn.
-        why: in a line what is drawn here, where a sound procedure and the paper's differ, or why it is not drawn.
+        link: page and query.
+        why: in a line what is drawn here, or where a sound procedure and the paper's differ.
     """
 
     key: str

@@ -1,6 +1,6 @@
 """Lécuyer 2021: filters and odometers on CIFAR-10; σ, batch size and accuracy of each epoch of every published run.
 
-`published_runs.json` says where they are from: numbers alone, and nothing was trained anew.
+The file published_runs.json says where they are from: numbers alone, and nothing was trained anew.
 
 >>> [run.epochs for run in RUNS["noise"]]
 [283, 211, 217, 286, 291]
