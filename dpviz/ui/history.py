@@ -12,6 +12,7 @@ from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
+from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.readings import READINGS
 from dpviz.questions.units import BATCH, UNITS
@@ -120,6 +121,15 @@ def choose_preset() -> None:
         return
     apply(chosen.values)
     state.put(PRESET, chosen.key)
+
+
+def open_question(page: Page) -> None:
+    """Give the chosen question the published setting at which it opens, if the visitor has set nothing else yet."""
+    opens, choice = page.question(state.get).opens, page.choice
+    if opens is None or choice is None or pins() or state.texts((*fields(), PRESET)).keys() - {choice.key}:
+        return
+    apply(opens.values)
+    state.put(PRESET, opens.key)
 
 
 def apply(values: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ how many there are.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -41,7 +42,7 @@ def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
         if page.groups:
             controls.listed(page.choice, page.groups)
         else:
-            _draw(control(page.choice), now)
+            controls.choice(page.choice, horizontal=not page.choice.tall, then=partial(history.open_question, page))
     draw(groups[chosen], now)
     _expert_switch(hidden)
 

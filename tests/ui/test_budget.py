@@ -78,6 +78,21 @@ def test_printed_values_show_where_their_axes_do() -> None:
     assert not any(point.printed in drawn(at) for point in preset.points)
 
 
+def test_policies_open_at_the_papers_setting_where_nothing_was_set() -> None:
+    """At σ = 4 they hardly differ (333, 368, 396 epochs). What was set is kept, and a link means what it says."""
+    at = opened()
+    at.selectbox(key="slider.bview").set_value("policy").run()
+    text = " ".join(said(at, "headline")[0].split())
+    assert "ε = 8.22" in text
+    assert all(f"{name} {n} epochs" in text for name, n in (("fixed", 117), ("noise", 239), ("batch", 165)))
+    assert at.session_state["value.preset"] == "fo1assumed"
+    for query in ({"sigma": "2"}, {"target": "3"}, {"pin": "sigma=2"}):
+        at = opened(**query)
+        at.selectbox(key="slider.bview").set_value("policy").run()
+        assert "value.preset" not in at.session_state
+    assert "333" in said(opened(bview="policy"), "headline")[0]
+
+
 @pytest.mark.sweep
 def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
     at = opened(preset="fo2d", bnet="scattering")

@@ -42,6 +42,7 @@ BATCH_STEP = number("bbstep")
 MARGIN = number("bmargin", default=float(MARGIN_EPOCHS))
 SEED = number("bseed")
 
+[SETTING] = published("fo1assumed")  # with the defaults of other pages, σ = 4, policies hardly differ
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "all epochs done"}
 COLUMNS = ("policy", "epoch", "σ", "batch", "accuracy (assumed)", "ε filled", "ε odometer")
 
@@ -278,8 +279,7 @@ def notes(f: PolicyFacts) -> Iterator[Note]:
     if f.target is not None and f.adaptive and f.filter_orders == "paper":
         yield Note(
             "The filter uses all orders with the whole δ each, as in the paper. If results choose noise or batch, that "
-            "is not proved. Choose “One, fixed in advance” under “Orders of the filter”: only then, or if the orders "
-            "share δ, is the budget proven.",
+            "is not proved. Choose “Yes” under “Steps may depend on results”: only then is the budget proven.",
             "caution",
         )
     if f.blocked:
@@ -333,7 +333,8 @@ POLICY = Question(
     policy,
     Words(headline, metrics, notes, formulas, ASSUMPTIONS),
     asks="epochs",
-    presets=published("fo1assumed"),
+    presets=(SETTING,),
+    opens=SETTING,
     layout=layout,
     more={"Accountants": lambda answer: shared.accountants(answer.facts.variant)},
 )

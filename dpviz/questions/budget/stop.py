@@ -224,8 +224,20 @@ def headline(f: StopFacts) -> str:
     return (
         f"If you may stop at any time, <b>{numbers.steps(f.steps)}</b> step{'s' if f.steps > 1 else ''} cost "
         f"<b>ε ≤ {numbers.up(odometer.epsilon)}</b> at δ = {numbers.delta(f.delta)} by the {odometer.name}; a filter "
-        f"with the budget <b>ε = {numbers.at_most(f.target_epsilon, 4)}</b> allows {allowed}."
+        f"with the budget <b>ε = {numbers.at_most(f.target_epsilon, 4)}</b> allows {allowed}{because(f)}."
     )
+
+
+def because(f: StopFacts) -> str:
+    """Why the filter allows so many steps, and what they may depend on; empty where none or all are allowed."""
+    if f.allowed == 0 or math.isinf(f.allowed):
+        return ""
+    if f.filter_orders == "one":
+        return ", which may depend on results at no cost, because its order is fixed in advance"
+    if f.filter_orders == "union":
+        fixed, count = numbers.steps(f.orders.allowed), f.orders.count
+        return f" instead of {fixed}, because no order is fixed in advance: its {count} orders share δ"
+    return ", if results decide nothing but when to stop"
 
 
 def metrics(f: StopFacts) -> Iterator[Metric]:
@@ -250,9 +262,9 @@ def notes(f: StopFacts) -> Iterator[Note]:
     yield from end_of_orders(f.odometer)
     if f.filter_orders == "union":
         yield Note(
-            f"No order of the filter is fixed in advance, so its {f.orders.count} orders share δ: "
-            f"{numbers.steps(f.allowed)} steps instead of {numbers.steps(f.orders.allowed)} at α = "
-            f"{numbers.plain(f.orders.fixed)}. Both hold even if results choose noise and batches."
+            f"Each of the {f.orders.count} orders has δ ÷ {f.orders.count}, a union bound. At α = "
+            f"{numbers.plain(f.orders.fixed)}, fixed in advance, {numbers.steps(f.orders.allowed)} steps would pass. "
+            "Both hold even if results choose noise and batches."
         )
     if f.filter_orders == "paper":
         yield Note(
