@@ -272,7 +272,7 @@ def metrics(f: AccuracyFacts) -> Iterator[Metric]:
         yield Metric(arm.name.capitalize(), arm.end, ends)
     if f.digits:
         here = gains(f.digits)
-        yield Metric("On 10,000 digits", f"{points(here['noise'])}; {points(here['batch'])}", "points: noise; batch")
+        yield Metric("On 10,000 digits", f"{points(here['noise'])}; {points(here['batch'])}", "points, noise and batch")
 
 
 def notes(f: AccuracyFacts) -> Iterator[Note]:
