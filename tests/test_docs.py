@@ -10,6 +10,7 @@ import pytest
 
 import dpviz
 from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, TruncatedPoisson, WithReplacement
+from dpviz.questions.pasted.form import filled
 from dpviz.training.data.own.describe import described
 from dpviz.training.data.own.read import read
 
@@ -70,6 +71,15 @@ def test_the_table_of_loaders_has_these_numbers() -> None:
             for bound in ("lower", "upper")
         )
         assert f"{title} | {low - 0.5 * 10**-digits:.{digits}f} to {high + 0.5 * 10**-digits:.{digits}f} |" in text
+
+
+def test_the_engineers_lines_fill_the_form_of_a_claim() -> None:
+    text = (ROOT / "docs" / "using.md").read_text("utf-8")
+    (lines,) = [block for block in re.findall(r"^```\n(.*?)^```", text, re.S | re.M) if "runs_tried" in block]
+    found = filled(lines).texts(set())
+    expected = {"ksigma": "1.1", "n": "60000", "kbatch": "256", "kepochs": "60", "ksampler": "shuffled"}
+    assert found.items() >= (expected | {"kpersons": "5", "tried": "40", "delta": "1e-5", "kclaim": "3"}).items()
+    assert (found["kadj"], found["kopen"]) == ("unsaid", "clip"), "which the text calls open"
 
 
 def test_the_readme_is_short() -> None:

@@ -161,7 +161,7 @@ def numerical_plan(answer: Answer[ComparedFacts]) -> NumericalPlan:
 
 
 def numerical_part(answer: Answer[ComparedFacts]) -> dict[str, NumericalStepSizes]:
-    """Some seconds."""
+    """Some seconds; about a minute from 10⁸ steps on, whose grids are larger."""
     return {"numerical": numerical_step_sizes(**numerical_plan(answer)._asdict())}
 
 
