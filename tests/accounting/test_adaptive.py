@@ -119,7 +119,7 @@ class TestBoundary:
             fits = caught.value.fits
             assert (caught.value.mechanism, caught.value.count) == (step, count)
             assert fits == budget.remaining_steps(step) < count
-            assert f"{fits} of them still fit" in str(caught.value)
+            assert f"{fits} of them" in str(caught.value)
             assert budget.allows(step, fits)
         assert budget.events == clean.events
         np.testing.assert_array_equal(budget.spent, clean.spent)

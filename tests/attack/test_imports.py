@@ -11,6 +11,7 @@ import pytest
 from dpviz.runs.claims import GAP, claim_of_record
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.exchange.files import export_run
 from dpviz.runs.exchange.import_run import import_run
 from dpviz.training.settings import RunSettings
@@ -104,7 +105,7 @@ def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     copy = import_run(engine.store, closed(content))
     honest = import_run(engine.store, export_run(engine.store, run.id))
     page = open_app("train", f"run={copy.id}")
-    assert any("claims do not match" in text and "recorded 0.125" in text for text in said(page, "problem"))
+    assert any(MISMATCH in text and "recorded 0.125" in text for text in said(page, "problem"))
     assert "0.125" not in said(page, "headline")[0]
     assert "(imported)" in str([element.proto.body for element in page.get("html")])
     fair = open_app("train", f"run={honest.id}")
@@ -112,9 +113,9 @@ def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     assert any("Imported from a file" in text for text in said(fair, "caution"))
     runs = open_app("runs", f"runs={copy.id}.{honest.id}")
     table = runs.dataframe[0].value.set_index("run")
-    assert [by.startswith("claims do not match") for by in table["by"]] == [False, True, False]
+    assert [by.startswith(MISMATCH) for by in table["by"]] == [False, True, False]
     assert all("(imported)" in name for name in table.index)
-    assert any("claims do not match" in text for text in said(runs, "note"))
+    assert any(MISMATCH in text for text in said(runs, "note"))
     show_everywhere(engine, copy)
 
 

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -155,7 +156,7 @@ def test_a_killed_attempt_costs_the_steps_since_its_checkpoint(runs: Runs) -> No
     assert runs.own(run) == {STEP: 8 + 7}
     assert runs.epsilon(run) == tight(12 + 3)
     assert lost(settings_of_attempt(runs.store, record)) == ((STEP, 3),)
-    assert "after step 5 from its last checkpoint; 3 lost steps" in runs.continued(run)["text"]
+    assert re.search(r"after step 5 .*\b3 lost", runs.continued(run)["text"])
     assert not runs.place.checkpoint(run).exists()
     assert [path for path in runs.place.folder.iterdir() if run in path.name] == []
 

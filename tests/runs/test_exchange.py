@@ -27,6 +27,7 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.runs import claims
 from dpviz.runs.exchange import checksums, sequence
 from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.exchange.files import export_run, steps_csv, why_no_file
 from dpviz.runs.exchange.format import CountEvent, NoteEvent, checked
 from dpviz.runs.exchange.import_run import import_run
@@ -315,7 +316,7 @@ class TestNotBelieved:
         assert shown.steps["epsilon.renyi"][1] == dispute.recomputed > 0.1
         again = copied(store, shown.record.id)
         assert view(store, again).disputes == shown.disputes, "what did not match stays said"
-        assert "claims do not match" in report(store, again)
+        assert MISMATCH in report(store, again)
         assert "(imported)" in report(store, again)
 
     @pytest.mark.parametrize("place", ["summary", "last event"])

@@ -47,7 +47,7 @@ def test_a_worker_is_killed_and_the_run_goes_on_and_then_once_more_when_asked(ma
     print(f"It took its next step {time.monotonic() - died:.2f} s after its worker was killed.")
     record = engine.run(run)
     assert record.state == "restarted"
-    assert f"goes on after step {at} from its last checkpoint" in record.reason
+    assert f"after step {at} " in record.reason
     view = engine.look(run)
     assert list(view.steps["step"]) == list(range(1, view.steps["step"].size + 1)), "and shows those before, each once"
     assert claim_of_view(view, engine.store).epsilon >= least(engine, run)

@@ -9,7 +9,7 @@ import pytest
 from dpviz.runs.cluster import connection, local
 from dpviz.runs.engine import Engine
 from dpviz.runs.measuring import measurement as measuring
-from dpviz.runs.measuring.measurement import Measurement, Request
+from dpviz.runs.measuring.measurement import DIED, Measurement, Request
 from tests.runs.conftest import LONG, PLAIN, Makes, gone, kill, processes_of, running, short_run, until, workers_of
 
 
@@ -153,7 +153,7 @@ def test_a_worker_that_is_killed_is_replaced_and_at_the_second_time_it_is_said(e
         kill(worker)
         note.unlink()
     failed = over(engine, asked)
-    assert "ended, one after the other" in failed.problem
+    assert DIED in failed.problem
     assert over(engine, counted("after the kills")).result["count"] == 5
 
 

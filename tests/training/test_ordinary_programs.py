@@ -345,7 +345,7 @@ def test_parameters_of_an_earlier_step_of_one_s_own_have_the_claim_of_all_steps(
     with torch.no_grad():
         model[0].weight[0, 0] += 1e-3
     assert not training.claim.holds
-    assert "was changed after step 6" in training.claim.reason
+    assert "after step 6 " in training.claim.reason
 
 
 def test_a_training_does_not_go_on_from_an_earlier_step():

@@ -54,7 +54,7 @@ def test_refusal_says_what_fits_and_loses_nothing() -> None:
     assert at.session_state["value.bblocks"] == before
     step = dpviz.SampledGaussian(1.0, 0.01024)
     left = one_order_filter([(step, 1)], target_epsilon=3.0, delta=1e-6).remaining_steps(step) - 500
-    assert any(f"{left} of them still fit" in text for text in said(at, "problem"))
+    assert any(f"{left} of them" in text for text in said(at, "problem"))
     press(at, f"Add the {left}")
     assert at.session_state["value.bblocks"] == (*before, Block(1.0, 0.01024, int(left)))
     assert not said(at, "problem")
