@@ -19,7 +19,7 @@ run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
 
 test: ## Check everything: style, types, layers, and tests with those in a real browser
 test-all: ## The same, then longer sweeps, and the app in Firefox and in Safari's engine
-test-long: ## Only what takes hours: every stop of every slider
+test-long: ## Only what takes hours: every stop of every slider, attacks on thousands of trainings
 test: PART := -m 'not engines and not sweep and not long'
 test-all: PART := -m 'not long'
 test-long: PART := -m long
