@@ -80,7 +80,7 @@ def beyond(last: float, largest: float) -> tuple[Region, ...]:
         return (Region(-math.inf, math.inf, "closed form holds nowhere"),)
     if last >= largest:
         return ()
-    return (Region(last, math.inf, f"no closed form beyond α = {numbers.plain(last)}"),)
+    return (Region(last, math.inf, f"no closed form beyond α = {numbers.at_least(last)}"),)
 
 
 def headline(f: DivergenceFacts) -> str:
