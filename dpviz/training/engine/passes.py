@@ -31,6 +31,8 @@ from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from dpviz.training.engine.accepted import refuse_half
 from dpviz.training.engine.inputs import Inputs, arguments, each
@@ -50,6 +52,20 @@ _ROWWISE = (nn.Linear, nn.Identity, nn.GroupNorm, *_ACTIVATIONS)
 # (b, c, h, w) alone: of fewer dimensions they take b for channels.
 _OF_IMAGES = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+class ElementwiseSizes(TorchDispatchMode):
+    """Notes how many numbers elementwise operations return meanwhile, in `sizes`; not copies, which round nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        returned = func(*args, **(kwargs or {}))
+        if torch.Tag.pointwise in func.tags and func is not torch.ops.aten.clone.default:
+            self.sizes.update(part.numel() for part in tree_leaves(returned) if isinstance(part, Tensor))
+        return returned
+
 
 _is_hooked: Callable[[], bool] = _has_any_global_hook  # PyTorch gives it no types
 
@@ -83,14 +99,14 @@ def tensor_of(returned: Any) -> Tensor:
     return logits
 
 
-def _loss_of_one(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
-    """The loss of one example, (1,): of a single number in more dimensions that number."""
-    losses = _losses(loss, outputs, targets)
-    if losses.ndim > 1 and losses.numel() == 1:
-        losses = losses.reshape(1)
+def _loss_of_each(loss: Loss, outputs: Tensor, targets: Tensor) -> Tensor:
+    """The loss of each of these examples, (b,): of single numbers in more dimensions these numbers."""
+    losses, examples = _losses(loss, outputs, targets), targets.shape[:1]
+    if losses.ndim > 1 and losses.numel() == examples.numel():
+        losses = losses.reshape(-1)
     if losses.ndim > 1:
         raise refusal("several losses", shape=("b", *losses.shape[1:]))
-    if losses.shape != (1,):
+    if losses.shape != examples:
         raise refusal("a loss for each", shape=tuple(losses.shape))
     return losses
 
@@ -129,8 +145,9 @@ class Pass:
         weights: What the losses count, (b,); None for 1 each.
         rows: How many of the examples are more than filling: the first ones, whose products are wanted.
         output: What the loss reads of what the network returns.
-        together: Call network and loss on the whole batch: `is_rowwise` networks alone, and losses that see one row.
-            A step of a small network takes half the time then.
+        together: Call the network on the whole batch: `is_rowwise` networks alone. A step of a small network takes half
+            the time then.
+        loss_together: Call the loss on the whole batch: losses that see one row alone.
 
     Attributes:
         losses, outputs: Of the examples, (b,) and (b, …).
@@ -155,6 +172,7 @@ class Pass:
         rows: int,
         output: Output,
         together: bool,
+        loss_together: bool,
     ) -> None:
         # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
         self._token = token = torch.zeros(len(y), device=y.device, requires_grad=True)
@@ -164,26 +182,24 @@ class Pass:
         x = each(Tensor.detach, x)
         own = {name: p.detach().expand(len(y), *p.shape).requires_grad_() for name, p in written.items()}
 
-        def of_one(x: Inputs, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        def of_one(x: Inputs, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, ...]:
             self._anchor = anchor
             given, named = arguments(each(lambda part: part.unsqueeze(0), x))
             outputs = output(functional_call(network, own, given, named) if own else network(*given, **named))
             if not isinstance(outputs, Tensor):
                 raise refusal("output", kind=type(outputs).__name__)
-            losses = _loss_of_one(loss, outputs, y.unsqueeze(0))
-            return losses.squeeze(0), outputs.squeeze(0) if outputs.shape[:1] == (1,) else outputs
+            if outputs.shape[:1] != (1,):
+                return outputs, _loss_of_each(loss, outputs, y.unsqueeze(0)).squeeze(0)
+            alone = outputs.squeeze(0)
+            return (alone,) if loss_together else (alone, _loss_of_each(loss, outputs, y.unsqueeze(0)).squeeze(0))
 
         with torch.enable_grad():
             tapped = {layer.module: self._tapped(layer) for layer in layers}
             attending = {layer.attention: layer.attend(self) for layer in layers if isinstance(layer, Projection)}
             with _forwards(tapped | attending):
-                if together:
-                    outputs = output(network(x))
-                    losses = _losses(loss, outputs, y)
-                else:
-                    losses, outputs = _each(network, of_one, x, y, token, own)
-            if losses.shape != y.shape[:1]:
-                raise refusal("a loss for each", shape=(1, *losses.shape[1:]))
+                returned = (output(network(x)),) if together else _each(network, of_one, x, y, token, own)
+            outputs = returned[0]
+            losses = returned[1] if len(returned) > 1 else _loss_of_each(loss, outputs, y)
             if not losses.requires_grad:
                 raise refusal("loss without parameters")
             formed = [p for layer in layers for p in layer.parameters]
@@ -274,7 +290,7 @@ class _Tap(torch.autograd.Function):
 _tap: Callable[..., Tensor] = _Tap.apply  # PyTorch gives it no types
 
 
-def _each(network: nn.Module, function: Callable[..., tuple[Tensor, Tensor]], *batched: Any) -> tuple[Tensor, Tensor]:
+def _each(network: nn.Module, function: Callable[..., tuple[Tensor, ...]], *batched: Any) -> tuple[Tensor, ...]:
     """`function` of every example of `batched`, which calls `network`."""
     for name, module in network.named_modules():
         if module._backward_hooks or module._backward_pre_hooks:
@@ -288,7 +304,7 @@ def _each(network: nn.Module, function: Callable[..., tuple[Tensor, Tensor]], *b
             stack.enter_context(torch.autograd.graph.disable_saved_tensors_hooks("no saved tensor hooks"))
             stack.enter_context(_nothing_is_kept(network))
             stack.enter_context(_recurrent(network))
-            answer: tuple[Tensor, Tensor] = vmap(function, randomness="different")(*batched)
+            answer: tuple[Tensor, ...] = vmap(function, randomness="different")(*batched)
             return answer
     except (RuntimeError, NotImplementedError) as error:
         text = str(error)

@@ -32,7 +32,7 @@ from dpviz.training.engine.accepted import (
 )
 from dpviz.training.engine.inputs import Inputs, each, tensors
 from dpviz.training.engine.layers import Buffers, Layer, VariationalLayer, layers_of
-from dpviz.training.engine.passes import Loss, Output, Pass, is_rowwise, tensor_of
+from dpviz.training.engine.passes import ElementwiseSizes, Loss, Output, Pass, is_rowwise, tensor_of
 from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
@@ -47,7 +47,8 @@ LINEAR_CHUNK_SIZE = 8 * BLOCK
 # Most numbers that the gradients of a chunk's examples may take where they are written out: 128 MiB.
 _MOST_WRITTEN = 1 << 25
 # Chunks of a fixed size are multiples of this: vectorised functions then leave no rest, which they round otherwise.
-ROWS = 32
+# They take 32 numbers at once: half as many rows will do where every example has a multiple of 4 everywhere.
+ROWS, FEWER_ROWS, _EVEN = 32, 16, 4
 # PyTorch loses the memory layout of a single one under vmap.
 _LEAST = 2
 
@@ -55,7 +56,8 @@ _LEAST = 2
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example, (b,)."""
     refuse_class_targets(outputs, labels)
-    return F.cross_entropy(outputs, labels, reduction="none")
+    classes = labels if labels.is_floating_point() else labels.long()
+    return F.cross_entropy(outputs, classes, reduction="none")
 
 
 _ROWWISE_LOSSES: tuple[Loss, ...] = (cross_entropy, loss_per_example)
@@ -246,7 +248,8 @@ class PerExample:
         self._buffers, self._block_sums = Buffers(), BlockSums(self.parameters)
         self._chunk_size = None if chunk_size is None else _validate.whole(1, chunk_size=chunk_size)
         self._usual_batch = usual_batch
-        self._seen = False  # whether an example has shown how parameters are used
+        self._seen = False  # whether an example has shown how parameters are used, and elementwise operations
+        self._rows = ROWS  # whose multiples chunks of a fixed size are
         self._write_out(set())
 
     def _write_out(self, outside: set[int]) -> None:
@@ -283,7 +286,7 @@ class PerExample:
             linear = all(isinstance(layer.module, nn.Linear) for layer in self.layers) and not self._written
             most = LINEAR_CHUNK_SIZE if linear else CHUNK_SIZE
         written = sum(p.numel() for p in self._written.values())
-        return min(most, max(ROWS, _MOST_WRITTEN // written)) if written else most
+        return min(most, max(self._rows, _MOST_WRITTEN // written)) if written else most
 
     def gradients(self, x: Inputs, y: Tensor) -> GradientRecord:
         """Per-example gradients of a whole batch, to be asked again and again; keeps every chunk's factors.
@@ -348,9 +351,9 @@ class PerExample:
         """
         most = max(1, self.chunk_size // rows)
         if self._usual_batch is not None:
-            most = max(ROWS, most - most % ROWS)
+            most = max(self._rows, most - most % self._rows)
             size = math.ceil(self._usual_batch / math.ceil(self._usual_batch / most))
-            return ROWS * math.ceil(size / ROWS)
+            return self._rows * math.ceil(size / self._rows)
         step = most - most % BLOCK or most
         return max(2, step - step % 2) if even else step
 
@@ -372,10 +375,12 @@ class PerExample:
             yield self._chunk(own, y[rows], None if self._usual_batch is None else step, places)
 
     def _see(self, x: Inputs, y: Tensor) -> None:
-        """Parameters used beyond their layer are written out; which these are depends on no example's numbers."""
-        with _random_numbers_kept(y.device):
+        """Parameters used beyond their layer are written out, and `_rows` is set: by no example's numbers."""
+        with _random_numbers_kept(y.device), ElementwiseSizes() as elementwise:
             run = self._pass(_filled(x, _LEAST), _filled(y, _LEAST), rows=1)
         self._seen = True
+        if all(size % (_EVEN * _LEAST) == 0 for size in elementwise.sizes):
+            self._rows = FEWER_ROWS
         if run.outside:
             self._write_out({id(p) for p in run.outside})
 
@@ -404,7 +409,8 @@ class PerExample:
         return _Chunk(parts, losses, run.outputs[: size * several])
 
     def _pass(self, x: Inputs, y: Tensor, weights: Tensor | None = None, *, rows: int) -> Pass:
-        alone = isinstance(x, Tensor) and self.loss in _ROWWISE_LOSSES and not self._written
+        loss_together = self.loss in _ROWWISE_LOSSES
+        alone = isinstance(x, Tensor) and loss_together and not self._written
         together = alone and is_rowwise(self.network, x.ndim)
         with full_precision(y.device):
             return Pass(
@@ -418,6 +424,7 @@ class PerExample:
                 rows=rows,
                 output=self.output,
                 together=together,
+                loss_together=loss_together,
             )
 
 
