@@ -145,7 +145,7 @@ class PrivateTraining(Iterator[Step]):
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
         chunk_size: Most rows (each view, each row of a person) whose gradients are computed at once, in microbatches of
-            one size, a multiple of 32: bounds memory, and changes neither batch nor noise. None lets dpviz choose.
+            one size, a multiple of 16 or 32: bounds memory, changes neither batch nor noise. None lets dpviz choose.
         seed: None for batches and noise from a secret seed. A number makes a demonstration that can be replayed: its
             claim then holds nothing.
         disjoint_data: Whether nobody in these data is in those of earlier trainings of this program, though they look

@@ -103,6 +103,7 @@ LAYERS = {
     "convolution, stride, padding, dilation": (
         lambda: nn.Conv2d(2, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(1, 2)), (2, 9, 8)
     ),
+    "convolution of single pixels": (lambda: nn.Conv2d(2, 3, 1, stride=2), (2, 5, 4)),
     "convolution on few positions": (lambda: nn.Conv2d(16, 24, 3), (16, 4, 4)),
     "convolution, weight frozen": (lambda: frozen(nn.Conv2d(2, 3, 3), "weight"), (2, 5, 5)),
     "convolution, bias frozen": (lambda: frozen(nn.Conv2d(16, 24, 3), "bias"), (16, 4, 4)),
@@ -143,6 +144,10 @@ CHAINS = {
         nn.Conv2d(2, 6, 2), nn.GroupNorm(3, 6), nn.Tanh(), nn.MaxPool2d(2, stride=1), nn.Conv2d(6, 4, 2),
         nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(16, 3),
     ), (2, 5, 5)),
+    "convolution of single pixels after group norm": (lambda: nn.Sequential(
+        nn.Conv2d(2, 6, 3, padding=1), nn.GroupNorm(2, 6), nn.Conv2d(6, 4, 1, stride=(2, 1)), nn.Tanh(),
+        nn.Conv2d(4, 4, 1, bias=False), nn.Flatten(), nn.Linear(48, 3),
+    ), (2, 5, 4)),
     "examples merged with positions": (lambda: Applied(
         lambda m, x: torch.tanh(m.layer(x.reshape(-1, 3))).reshape(len(x), -1), layer=nn.Linear(3, 2)
     ), (6,)),

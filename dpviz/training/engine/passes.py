@@ -53,11 +53,12 @@ _ROWWISE = (nn.Linear, nn.Identity, nn.GroupNorm, *_ACTIVATIONS)
 _OF_IMAGES = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
-class ElementwiseSizes(TorchDispatchMode):
+
+class ElementwiseSizes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch gives it no types
     """Notes how many numbers elementwise operations return meanwhile, in `sizes`; not copies, which round nothing."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.sizes: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -24,9 +24,10 @@ C' = `certified_bound` makes that C.
 
 What this stands on: an example's gradient has the same digits whatever other examples there are, since a network may
 turn the last digit into another gradient. On a CPU chunks of a private training have one fixed size, a multiple of
-`per_example.ROWS`, and layers are at least `layers.NARROW` wide inside a product, because kernels round by the
-number of rows, and narrow ones by a row's place; gradients of single examples are products of their own, formed for
-the examples alone and not for what fills a chunk. `tests/training/test_independence.py` finds all digits equal; other
+`per_example.ROWS` (of half of it where a first pass shows that vectorised functions leave no rest), and layers are at
+least `layers.NARROW` wide inside a product, because kernels round by the number of rows, and narrow ones by a row's
+place; gradients of single examples are products of their own, formed for the examples alone and not for what fills a
+chunk. `tests/training/test_independence.py` finds all digits equal; other
 processors' kernels and a network's own narrow operations are not covered by it, nor are GPUs.
 """
 
