@@ -55,8 +55,8 @@ FAULTS = (
     Fault(
         "a custom loss sees the whole batch",
         "dpviz/training/engine/per_example.py",
-        "self.loss in _ROWWISE_LOSSES and not",
-        "not",
+        "loss_together = self.loss in _ROWWISE_LOSSES",
+        "loss_together = True",
         "tests/training/test_per_example.py::test_networks_against_autograd",
     ),
     Fault(
