@@ -129,11 +129,15 @@ def _described() -> str:
 
 def _legal(field: AnyField) -> str:
     if isinstance(field, Number):
-        kind, legal = "A whole number" if field.whole else "A number", field.legal
-        return f"{kind} {legal.replace(f', or {field.top}', ', or None') if field.top else legal}."
+        return f"{'A whole number' if field.whole else 'A number'} {_legal_in_calls(field)}."
     if isinstance(field, Choice) and not isinstance(field.options, Titles):  # one's own data are not listed
         return f"One of {', '.join(map(repr, field.means.values() if field.means else field.options))}."
     return ""
+
+
+def _legal_in_calls(field: Number) -> str:
+    """The range of a number; where pages offer a word, None stands for it."""
+    return field.legal.replace(f", or {field.top}", ", or None") if field.top else field.legal
 
 
 RunSettings.__doc__ = (RunSettings.__doc__ or "").replace("    {attributes}", _described())
@@ -167,10 +171,14 @@ def _check_range(name: str, value: object) -> None:
             return
         number = _validate.scalar(name, _validate.any_number(name, value))
         try:
+            if field.whole and math.isinf(number):  # which a page's control says in place of None
+                raise ValueError(name)
             field.check(number)
         except ValueError:
             kind = "a whole number " if field.whole else ""
-            raise ValueError(f"Expected {name}={number:.12g} to be {kind}{field.legal}; try {field.example}.") from None
+            raise ValueError(
+                f"Expected {name}={number:.12g} to be {kind}{_legal_in_calls(field)}; try {field.example}."
+            ) from None
     elif isinstance(field, Choice) and not field.means:
         _validate.choice(name, value, tuple(field.options))
     else:

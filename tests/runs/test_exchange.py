@@ -459,6 +459,16 @@ def test_refused_with_a_reason(store: Store, spoil: str, reason: str) -> None:
     assert len(store.runs()) == 1
 
 
+@pytest.mark.parametrize("name", ["chunk_size", "evaluation_every"])
+def test_a_whole_number_without_end_is_no_setting(store: Store, name: str) -> None:
+    """A control of a page says it in place of None."""
+    with pytest.raises(ValueError, match=rf"Expected {name}=inf to be a whole number .*, or None; try"):
+        RunSettings(**{name: math.inf}).check()  # type: ignore[arg-type]
+    run = example(store)
+    copy = import_run(store, both_settings(**{name: math.inf})(export_run(store, run)))
+    assert claims.settings_of(copy) is None
+
+
 @pytest.mark.parametrize(
     "origin",
     [
