@@ -23,6 +23,7 @@ from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.bayesian_inference import INFERENCE
 from dpviz.questions.papers.bayesian_rare import RARE
 from dpviz.questions.papers.bayesian_steps import FIGURE_1
+from dpviz.questions.papers.bayesian_table1 import TABLE_1, headline
 from dpviz.questions.papers.bob import least_epsilon
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
@@ -56,6 +57,35 @@ def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
     known = bayesian_epsilon(distances, noise_std=noise, sample_rate=1e-3, steps=1, delta_mu=1e-5, orders=ORDERS)
     assert alone.min() == pytest.approx(float(known), rel=1e-3)
     assert one_step(distances, noise, 1.0) == pytest.approx(alone, rel=1e-12)
+
+
+def test_table_1_shows_an_estimate_beside_what_the_same_steps_guarantee() -> None:
+    """Bounds are computed anew by other accountants; the estimate lies above what no data can change."""
+    for weights in ("tenth", "all"):
+        answer = asked(TABLE_1, pweights=weights)
+        f, rate = answer.facts, 1024 / 60_000
+        run = {"sample_rate": rate, "steps": 1856, "delta": 1e-5}
+        assert f.guaranteed <= dpviz.epsilon("renyi", noise_multiplier=0.1 / 2.0, **run), "two clipped means, 2C apart"
+        assert f.each <= dpviz.epsilon("renyi", noise_multiplier=0.1 * 1024, **run), "each example clipped, then ÷ B"
+        assert f.guaranteed > 1e3 * f.estimate
+        assert f.account.one <= dpviz.epsilon("renyi", noise_multiplier=0.05, sample_rate=rate, steps=1, delta=1e-5)
+        assert f.account.one == pytest.approx(dpviz.epsilon("tight", noise_multiplier=0.05, **run | {"steps": 1}))
+        most = max(f.account.result["moved"])
+        assert f.person == pytest.approx(dpviz.epsilon("renyi", noise_multiplier=0.1 / most, **run))
+        assert math.log(1e10) / 32 < f.estimate < f.guaranteed
+        assert "estimate, no guarantee" in headline(f)
+        assert ("on all weights" in headline(f)) is (weights == "all")
+        printed = answer.plot.chart().figure["data"]
+        [points] = [trace for trace in printed if trace.get("name") == "published"]
+        assert 10.0 ** np.array(points["y"]) == pytest.approx([2.2, 0.95], rel=1e-3) or points["y"] == [2.2, 0.95]
+
+
+def test_the_estimate_of_table_1_is_corollary_1_for_the_recorded_costs() -> None:
+    f = asked(TABLE_1).facts
+    costs, orders = np.array(f.account.result["costs"][-1]), np.array(f.account.settings["orders"])
+    assert f.estimate == pytest.approx(((costs - math.log(1e-10 - 1856e-15)) / orders).min())
+    apart = np.array(f.account.result["distances"])
+    assert (apart.max(axis=1) <= 2.0 * np.array(f.account.result["moved"])).all(), "one example out, another in"
 
 
 # --- DP-SGD: two theorems and an example ------------------------------------------------------------------------------

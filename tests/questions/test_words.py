@@ -106,7 +106,7 @@ def test_delta_is_defined_in_one_place_and_never_as_the_probability_that_epsilon
     "link",
     [
         "compose", "compose?source=weibull", "compose?m=1000", "noise", "noise?noiseq=q01.q50.q99",
-        "residents?anoise=gaussian", "bdp_figure1", "bdp_figure3", "inference",
+        "residents?anoise=gaussian", "bdp_figure1", "bdp_figure3", "bdp_table1", "inference",
     ],
 )  # fmt: skip
 def test_a_curve_of_bayesian_dp_says_in_its_name_that_it_promises_less(link: str) -> None:

@@ -90,7 +90,7 @@ GROWTH = Question(
     Words(headline, metrics, notes, formulas, assumptions),
     asks="epsilon",
     layout=layout,
-    presets=published("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
+    presets=published("abadi2", "bdpfig1", "bdpcifar", "lecuyer"),
     slow=(
         tight_part(events, wanted=lambda answer: Tight.name in answer.facts.curves, log="log_steps", attack=True),
         slow_facts(later.rank_key, later.rank_part, drawn=later.with_rank),

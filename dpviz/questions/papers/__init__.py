@@ -11,6 +11,7 @@ from dpviz.questions.papers.bayesian_inference import INFERENCE
 from dpviz.questions.papers.bayesian_noise import FIGURE_3
 from dpviz.questions.papers.bayesian_rare import RARE
 from dpviz.questions.papers.bayesian_steps import FIGURE_1
+from dpviz.questions.papers.bayesian_table1 import TABLE_1
 from dpviz.questions.papers.bayesian_together import TOGETHER
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
@@ -19,7 +20,7 @@ from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 PAPERS = grouped(
     "papers",
     Group("All papers", "", (claims.PRINTED_CLAIMS,)),
-    Group("Bayesian DP", printed.PAPERS["bdp"].name, (FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER)),
+    Group("Bayesian DP", printed.PAPERS["bdp"].name, (FIGURE_1, FIGURE_3, TABLE_1, INFERENCE, RARE, TOGETHER)),
     Group("DP-SGD", printed.PAPERS["abadi"].name, (MAIN_THEOREM, LOSS, TAIL, CLIPPING, BOB, reached.REACHED_VIEW)),
     Group("Sampled Gaussian", printed.PAPERS["sgm"].name, (SAMPLED_FIGURE_1, THEOREM_5)),
     Group("SG-MCMC", printed.PAPERS["sgmcmc"].name, (adult.ADULT_FIGURE, pate.PATE)),
