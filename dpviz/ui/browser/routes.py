@@ -182,10 +182,12 @@ async def _updates(request: Request) -> Response:
     watched = updates.find(request.path_params["token"])
     if watched is None:
         return _over()
-    mark, content = watched.recent or await run_in_threadpool(watched.now)
-    if request.headers.get("If-None-Match") == mark:
+    update = watched.recent
+    if update is None:
+        update = await run_in_threadpool(watched.now)
+    if request.headers.get("If-None-Match") == update.mark:
         return Response(status_code=304)
-    return Response(content, media_type="application/json", headers={**_FRESH, "ETag": mark})
+    return Response(update.content, media_type="application/json", headers={**_FRESH, "ETag": update.mark})
 
 
 def _over() -> Response:
