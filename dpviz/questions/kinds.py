@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from dpviz.charts import Axis, Guide
-from dpviz.fields import Number, choice, number, numbers
+from dpviz.fields import Number, Several, choice, number, numbers
 from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person, one_row_of
 from dpviz.questions import units
 from dpviz.questions.layout import Item, Reader, experts, made_once, moved
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE, STEPS
+from dpviz.questions.methods import left_out
 from dpviz.questions.question import Compound
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
@@ -29,6 +30,15 @@ def read(get: Reader) -> Mechanism:
 def _read(get: Reader) -> Mechanism:
     kind = KINDS[get(KIND)]
     return of_person(kind(**{name: get(PARAMETERS[name]) for name in kind.parameters()}), int(get(ROWS)))
+
+
+def offered(field: Several, get: Reader) -> tuple[str, ...]:
+    """The curves of a field that there are under the mechanism; all, where no mechanism has such values."""
+    try:
+        excluded = left_out(field.options, read(get))
+    except ValueError:
+        return tuple(field.options)
+    return tuple(key for key in field.options if key not in excluded)
 
 
 def texts(mechanism: Mechanism) -> Mapping[str, str]:

@@ -23,7 +23,7 @@ from dpviz.accounting.methods import (
 )
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.charts import Axis, Span
-from dpviz.fields import Several, numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 
 POINTS, COARSE = 200, 32
@@ -75,12 +75,6 @@ def left_out(curves: Iterable[str], mechanism: Mechanism) -> dict[str, str]:
         for key in curves
     }
     return {key: reason for key, reason in reasons.items() if reason}
-
-
-def offered(field: Several, mechanism: Mechanism) -> tuple[str, ...]:
-    """The curves of a field that there are under this mechanism."""
-    excluded = left_out(field.options, mechanism)
-    return tuple(key for key in field.options if key not in excluded)
 
 
 def without(reasons: Mapping[str, str]) -> list[str]:

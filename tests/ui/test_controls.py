@@ -290,3 +290,11 @@ def test_steps_entered_on_a_page_with_steps_of_its_own_end_the_entered_epochs():
     assert set_to(at, EPOCHS) == 3.3
     enter(at, "steps", "777")
     assert set_to(at, EPOCHS) == EPOCHS.default
+
+
+@pytest.mark.parametrize(("page", "field", "text"), [("compose", "n", "60000"), ("noise", "target", "3")])
+def test_batches_larger_than_the_data_are_refused_beside_the_controls(page, field, text):
+    at = open_app(page, "mech=fixed&n=300&v=3")
+    assert any("batch=600 <= size=300" in problem for problem in said(at, "problem"))
+    enter(at, field, text)
+    assert any("size=" in problem for problem in said(at, "problem")) == (page == "noise")

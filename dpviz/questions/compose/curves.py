@@ -28,7 +28,6 @@ from dpviz.questions.methods import (
     epsilon_axis,
     left_out,
     method,
-    offered,
     step_grid,
     steps_axis,
 )
@@ -45,7 +44,7 @@ PSI = choice("psi")
 
 def drawn(get: Reader) -> tuple[str, ...]:
     """The curves that are switched on, of those that there are."""
-    possible = offered(CURVES, kinds.read(get))
+    possible = kinds.offered(CURVES, get)
     return tuple(key for key in get(CURVES) if key in possible)
 
 

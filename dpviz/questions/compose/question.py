@@ -25,7 +25,7 @@ from dpviz.questions.compose.words import assumptions, formulas, headline, metri
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import FieldControl, Item, Layout, Reader, experts
-from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS, offered
+from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
@@ -49,7 +49,7 @@ def layout(get: Reader) -> Layout:
             )
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(curves.READING))
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
-    options = offered(curves.CURVES, kinds.read(get))
+    options = kinds.offered(curves.CURVES, get)
     return groups | {
         "Show": (FieldControl((curves.CURVES,), options=options, expert_options=RARE), LOG_X, LOG_Y, *amplified)
     }

@@ -10,7 +10,7 @@ from dpviz.mechanisms import Mechanism
 from dpviz.questions import DELTA, STEPS, Reader, kinds
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients
-from dpviz.questions.methods import OFFERED, left_out, offered
+from dpviz.questions.methods import OFFERED, left_out
 from dpviz.questions.needed import Composed
 from dpviz.questions.noise.curves import QUANTILES
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, TRIED
@@ -21,7 +21,7 @@ METHODS = several("noisecurves", options=OFFERED)
 
 def asks(get: Reader, key: str) -> bool:
     """Whether a method is switched on, and offered."""
-    return key in get(METHODS) and key in offered(METHODS, kinds.read(get))
+    return key in get(METHODS) and key in kinds.offered(METHODS, get)
 
 
 def weak(get: Reader) -> bool:

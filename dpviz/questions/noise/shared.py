@@ -7,7 +7,7 @@ from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.charts import LinePlot, Ring
 from dpviz.questions import DELTA, Answer, Block, Slow, cards, gradient_fields, guessing, kinds, slow_facts, tight_band
 from dpviz.questions.layout import FieldControl, Item, Layout, Reader, experts, fields_of
-from dpviz.questions.methods import AMPLIFIED, RARE, offered
+from dpviz.questions.methods import AMPLIFIED, RARE
 from dpviz.questions.needed import Composed, Need, Search, dp_need
 from dpviz.questions.noise.answers import answers, hue
 from dpviz.questions.noise.curves import QUANTILES
@@ -70,7 +70,7 @@ def layout(
     tight: tuple[Item, ...] = (),
 ) -> Layout:
     """The controls of either question, with what the methods that are asked need beside its own."""
-    asked = FieldControl((METHODS,), options=offered(METHODS, kinds.read(get)), expert_options=RARE)
+    asked = FieldControl((METHODS,), options=kinds.offered(METHODS, get), expert_options=RARE)
     groups: dict[str, tuple[Item, ...]] = {"Ask": (*ask, asked, *tight), "Mechanism": mechanism}
     sample = get(gradient_fields.SOURCE) != "law"
     if asks(get, BAYESIAN):
