@@ -148,15 +148,15 @@ def headline(f: TableFacts) -> str:
     return (
         f"The authors' procedure{weights} gives a Bayesian ε of <b>{numbers.epsilon(f.estimate)}</b> here (printed: "
         f"{PRINTED:g}), which is an <b>estimate, no guarantee</b>. The same steps guarantee only "
-        f"<b>ε ≤ {numbers.up(f.guaranteed, 4)}</b>."
+        f"<b>ε ≤ {numbers.up(f.guaranteed)}</b>."
     )
 
 
 def metrics(f: TableFacts) -> Iterator[Metric]:
     yield Metric("Authors' estimate", f"≈ {numbers.epsilon(f.estimate)}", f"no guarantee; printed {PRINTED:g}")
-    yield Metric("Guaranteed, DP", f"ε ≤ {numbers.up(f.guaranteed, 4)}", f"anyone; printed {PRINTED_DP:g}")
-    yield Metric("One step alone", f"ε ≤ {numbers.up(f.account.one, 4)}", "guaranteed, anyone")
-    yield Metric("Each clipped first", f"ε ≤ {numbers.up(f.each)}", "guaranteed, same noise on the mean")
+    yield Metric("Guaranteed, DP", f"ε ≤ {numbers.up(f.guaranteed)}", f"anyone; printed {PRINTED_DP:g}")
+    yield Metric("One step alone", f"ε ≤ {numbers.up(f.account.one)}", "guaranteed, anyone")
+    yield Metric("Each clipped first", f"ε ≤ {numbers.up(f.each)}", "guaranteed, same noise")
 
 
 def notes(f: TableFacts) -> Iterator[Note]:
