@@ -96,7 +96,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     records = engine.runs()[:3]
     engine.store.listed(listing.chosen(state.reader("r_text=a")), page.PAGE)
     listing.table(records, listing.places(engine.states(OPEN)), engine.store)
-    page._headline(len(records), 1, run if page._tested(run) else None, engine)
+    page._headline(len(records), 1, page.tested([run], engine.store))
     page._differences(records)
     views = [engine.look(other.id) for other in records]
     claims = [claim_of_view(view, engine.store) for view in views]
