@@ -26,6 +26,9 @@ _EDGE = 0.12  # names on lines keep off the edges by so much of the plot
 _AWAY = 7  # pixels between a line and its name
 _OFF = 4.0  # pixels that a name keeps off its own line, where it can
 _CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left and above it, and so on
+_RISES = (0, 13, 17, 21, 26, 34, 51, 68, 85)  # pixels that a ring's name may stand above or below its ring
+_RING = 16.0  # pixels across a ring, and some around it
+_ON = 2.0  # pixels from a curve within which a ring lies on it
 _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
 
 
@@ -242,35 +245,84 @@ def hover_note(x: float, y: float, text: str, plane: Plane) -> Annotation:
 def ring_names(
     rings: Sequence[Ring], lines: Sequence[Line], bands: Sequence[Band], guides: Sequence[Guide], plane: Plane
 ) -> list[Annotation]:
-    """Beside rings that have one: the nearest place where lines, guides, other rings and their names leave room."""
+    """Beside rings that have one: near their rings, where lines, guides, other rings and their names leave room."""
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     courses += [plane.course(x, band.x, band.upper) for band in bands]
     courses += [np.full_like(x, plane.y.share(guide.at)) for guide in guides if guide.axis == "y"]
-    taken = [Box(plane.x.share(ring.x), plane.y.share(ring.y), 16.0, 16.0) for ring in rings]
-    taken += [Box(plane.x.share(guide.at), 0.5, 1.0, plane.inner) for guide in guides if guide.axis == "x"]
+    uprights = [plane.x.share(guide.at) for guide in guides if guide.axis == "x"]
+    marks = [Box(plane.x.share(ring.x), plane.y.share(ring.y), _RING, _RING) for ring in rings]
+    taken = [*marks, *_bars(rings, plane)]
     names = []
-    for index, ring in enumerate(rings):
+    for ring, mark in zip(rings, marks, strict=True):
         if not ring.name:
             continue
-        at, up, width = plane.x.share(ring.x), plane.y.share(ring.y), text_width(ring.name, look.LABEL_SIZE)
-        first = -1 if at > 0.7 else 1
+        width, first = text_width(ring.name, look.LABEL_SIZE), -1 if mark.x > 0.7 else 1
         places = [
-            (side * (0.5 * width + 9.0), row * GAP)
-            for row in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)
+            (side * 0.5 * (width + _RING + 2.0), sign * rise)
+            for rise in _RISES
             for side in (first, -first, 0)
-            if side or row
+            for sign in (1, -1)
+            if side or rise
         ]
-        boxes = [Box(at + dx / plane.width, up + dy / plane.inner, width, look.LABEL_SIZE) for dx, dy in places]
-        room = np.minimum(_room(plane, x, courses, taken[:index] + taken[index + 1 :], boxes), _AWAY)
-        inside = [GAP < plane.inner * box.y < plane.inner - GAP for box in boxes]
-        best = int(np.where(inside, room, -1.0).argmax())
+        boxes = [Box(mark.x + dx / plane.width, mark.y + dy / plane.inner, width, look.LABEL_SIZE) for dx, dy in places]
+        others = [box for box in taken if box is not mark]
+        best = int(_costs(mark, boxes, others, courses, uprights, plane).argmin())
         taken.append(boxes[best])
         dx, dy = places[best]
         words = look.named(f"<b>{ring.name}</b>", ring.color)
         where: Annotation = {"name": "ring", "x": plane.x.raw(ring.x), "y": plane.y.raw(ring.y), "xanchor": "center"}
         names.append(small(words, size=look.LABEL_SIZE, **where, yanchor="middle", xshift=round(dx, 1), yshift=dy))
     return names
+
+
+def _bars(rings: Sequence[Ring], plane: Plane) -> list[Box]:
+    """Around the error bars of rings."""
+    ends = [(ring.x, ring.low, ring.high) for ring in rings if ring.low is not None and ring.high is not None]
+    spans = [(plane.x.share(at), plane.y.share(low), plane.y.share(high)) for at, low, high in ends]
+    return [Box(at, 0.5 * (low + high), 0.5 * _RING, (high - low) * plane.inner) for at, low, high in spans]
+
+
+def _costs(
+    ring: Box,
+    boxes: Sequence[Box],
+    taken: Sequence[Box],
+    courses: Sequence[Array],
+    uprights: Sequence[float],
+    plane: Plane,
+) -> Array:
+    """How bad each place of a ring's name is: pixels away from its ring, and the square of those of room that it lacks.
+
+    Worse than any distance is a name behind another curve, as whose name it would be read; worse than that is one that
+    lies on another name, and one at the plot's edge.
+
+    Args:
+        ring: around it.
+        boxes: around the name at its places.
+        taken: by other rings, their names and error bars.
+        courses, uprights: heights of curves along the plot, and where guides stand upright, in shares.
+    """
+    at, up, width, height = np.array(boxes).T
+    x, steps = np.linspace(0.0, 1.0, 400), np.linspace(0.0, 1.0, 12)[1:]
+    across, along = ring.x + np.outer(at - ring.x, steps), ring.y + np.outer(up - ring.y, steps)  # on the way to a name
+    free = _room(plane, x, [], taken, boxes)
+    room, behind = free, np.zeros(len(boxes), dtype=bool)
+    for upright in uprights:
+        room = np.minimum(room, np.abs(at - upright) * plane.width - 0.5 * width)
+    for course in courses:
+        below = ring.y - float(np.interp(ring.x, x, course))
+        own = abs(below) * plane.inner < _ON
+        room = np.minimum(room, plane.apart(boxes, x, course) * (_AWAY / _OFF if own else 1.0))
+        if not own:
+            behind |= ((along - np.interp(across, x, course)) * below < 0.0).any(axis=1)
+    away = np.hypot(
+        np.maximum(np.abs(at - ring.x) * plane.width - 0.5 * width, 0.0),
+        np.maximum(np.abs(up - ring.y) * plane.inner - 0.5 * height, 0.0),
+    )
+    outside = np.abs(up - 0.5) * plane.inner > 0.5 * plane.inner - GAP
+    worst = behind + 2.0 * (free < 1.0) + 4.0 * outside
+    costs = away + np.clip(_AWAY - room, 0.0, _AWAY) ** 2 + plane.height * worst
+    return np.asarray(costs.round(1))  # so that of equally good places the first one is taken
 
 
 def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:

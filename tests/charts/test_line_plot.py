@@ -431,6 +431,57 @@ def test_the_names_of_rings_near_each_other_never_overlap(places: list[float]) -
         assert all(abs(x - other) > width or abs(y - row) > look.LABEL_SIZE for other, row, _ in boxes[:i])
 
 
+# A valley with its lowest point in the middle of a plot that is 700 pixels wide and 332 high, and what runs near it.
+VALLEY = np.linspace(-5.0, 5.0, 201)
+DOWN, ASIDE = 332 / 10.0, 700 / 10.0
+
+
+@pytest.mark.parametrize(
+    ("levels", "uprights", "other", "up", "side"),
+    [
+        ([], [], [], 1, 0),
+        ([-12], [], [], 1, 0),  # as the PLD's value below the best bound: more room, but behind it
+        ([-12, 21], [], [], 1, 0),  # hardly any room above
+        ([15], [], [], -1, 0),
+        ([-12], [], [30], 1, 0),  # beyond the other ring is all room
+        ([], [10], [], 0, -1),
+        ([], [-10], [], 0, 1),
+    ],
+)
+def test_the_name_of_a_ring_stands_near_it_and_behind_no_curve(
+    levels: list[float], uprights: list[float], other: list[float], up: int, side: int
+) -> None:
+    lines = [Line("own", "own", VALLEY, VALLEY**2, "moments")]
+    lines += [Line(f"l{y}", f"l{y}", VALLEY, np.full(VALLEY.size, y / DOWN), "strong") for y in levels]
+    guides = tuple(Guide("x", x / ASIDE, "") for x in uprights)
+    rings = (Ring(0.0, 0.0, "lowest", COLOR, name="1.04"), *(Ring(0.0, y / DOWN, "", COLOR) for y in other))
+    shown = plane(*lines, log=False, across=(-5.0, 5.0), span=(-5.0, 5.0), rings=rings, guides=guides)
+    name = notes(shown)[named("<b>1.04</b>", COLOR)]
+    assert name["yshift"] * up >= 0.0
+    assert name["xshift"] * side >= 13.0 * abs(side)
+    assert 13 <= abs(name["yshift"]) + abs(name["xshift"]) <= 40
+
+
+@pytest.mark.parametrize("at", [4.8, -4.8])
+def test_the_name_of_a_ring_at_an_edge_stands_in_the_plot(at: float) -> None:
+    level = Line("own", "own", VALLEY, np.full(VALLEY.size, at), "moments")
+    rings = (Ring(0.0, at, "", COLOR, name="1.04"),)
+    name = notes(plane(level, log=False, across=(-5.0, 5.0), span=(-5.0, 5.0), rings=rings))[
+        named("<b>1.04</b>", COLOR)
+    ]
+    assert name["yshift"] * at < 0.0
+
+
+def test_the_name_of_a_ring_stands_off_the_error_bars_of_all() -> None:
+    rings = tuple(Ring(at / ASIDE, 0.0, "", COLOR, -1.5, 1.5, name=f"{at}.5") for at in (-22, 0, 22))
+    shown = plane(FLAT, log=False, across=(-5.0, 5.0), span=(-5.0, 5.0), rings=rings)
+    for ring in rings:
+        name = notes(shown)[named(f"<b>{ring.name}</b>", COLOR)]
+        middle, half = ring.x * ASIDE + name["xshift"], 0.5 * text_width(ring.name, look.LABEL_SIZE)
+        beyond = abs(name["yshift"]) > 1.5 * DOWN + 0.5 * look.LABEL_SIZE
+        assert beyond or all(abs(middle - bar) > half for bar in (-22, 0, 22))
+
+
 def test_pinned_states_are_grey_rings_named_by_what_differs() -> None:
     kept, other = (Ring(at, 20.0, "fails", COLOR, name="yours", kept=True) for at in (2.0, 9.0))
     line, area = replace(UP, kept=False), Area(XS, 0 * XS, XS, COLOR, name="inside")
