@@ -10,7 +10,9 @@ from scipy.stats import beta, binom
 import dpviz
 from dpviz import renyi_divergence
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon
-from dpviz.charts import LinePlot
+from dpviz.charts import LinePlot, look
+from dpviz.charts.axes import Box
+from dpviz.charts.labels import text_width
 from dpviz.experiments.record import recorded
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
@@ -286,6 +288,21 @@ def test_adaptivity_pays_on_cifar_10_and_not_on_digits() -> None:
     for data in ("CIFAR-10", "digits"):
         x, y = curve(answer, f"baseline_{data}")
         assert (x[-1], y[-1]) == pytest.approx((1.0, 0.0))
+
+
+def test_no_name_lies_on_another_curve_of_the_gain_beside_digits() -> None:
+    plot = asked(ADAPTIVE, ppart="gain").plot
+    assert isinstance(plot, LinePlot)
+    plane, x = plot.plane(), np.linspace(0.0, 1.0, 400)
+    notes = {note.get("name"): note for note in plot.chart().figure["layout"]["annotations"]}
+    for line in plot.lines:
+        note = notes[f"line {line.name}"]
+        width, height = text_width(line.end or line.name, look.LABEL_SIZE), look.LABEL_SIZE
+        right, up = (1 if note["xanchor"] == "left" else -1), (1 if note["yanchor"] == "bottom" else -1)
+        across, along = note["xshift"] + 0.5 * right * width, note["yshift"] + 0.5 * up * height
+        box = Box(note["x"] + across / plane.width, note["y"] + along / plane.inner, width, height)
+        for other in plot.lines:
+            assert other is line or plane.apart([box], x, plane.course(x, other.x, other.y))[0] > 0.0, other.name
 
 
 def test_adaptive_fine_tuning_pays_by_an_early_stop() -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -184,15 +184,9 @@ def gain_plot(facts: AccuracyFacts) -> LinePlot:
     lines, rings, ends = [], [], []
     for data, arms in ((CIFAR, facts.plotted), (DIGITS, facts.digits)):
         for key, arm in arms.items():
-            relative = against(arm, arms["baseline"])
-            line = curve(
-                f"{key}_{data}",
-                relative,
-                f"{arm.name.removeprefix('adaptive ')}, {data}",
-                COLORS[key],
-                dashed=data == DIGITS,
-            )
-            lines.append(line)
+            relative, name = against(arm, arms["baseline"]), arm.name.removeprefix("adaptive ")
+            line = curve(f"{key}_{data}", relative, f"{name}, {data}", COLORS[key], dashed=data == DIGITS)
+            lines.append(line if data == DIGITS else replace(line, end=name))  # as in the paper: all else has no room
             if key != "baseline":
                 rings.append(ring(relative, line.hue, points))
                 ends.append(f"{line.name} {points(relative.ends.mean)}")
