@@ -99,6 +99,23 @@ def test_every_curve_is_the_librarys_and_the_file_reads_back_equal(query, mechan
     assert "Bayesian ε" not in [figure.name for figure in metrics(answer)]
 
 
+@pytest.mark.parametrize(
+    ("query", "why", "curves"),
+    [
+        ("mech=allocation&curves=moments", "None of the curves switched on exists for this mechanism", "<b>PLD</b>"),
+        ("mech=laplace&curves=bayesian", "exists for this mechanism", "<b>Rényi improved</b> or <b>PLD</b>"),
+        ("curves=", "No curve is switched on", "<b>Bayesian DP (weaker)</b> or <b>PLD</b>"),
+    ],
+)
+def test_an_empty_chart_says_which_curves_there_are(query, why, curves):
+    """As after another mechanism than that for which the curves were chosen."""
+    answer = with_part(of(f"steps=20&{query}"), TIGHT)
+    assert not answer.plot.lines
+    assert f"{why}: switch on " in headline(answer)
+    assert f"{curves} under Show. No guess at " in headline(answer)
+    assert "no ε is proven" not in headline(answer)
+
+
 def test_printed_numbers_lie_on_the_curves():
     """Abadi et al. 2016, Fig. 2, as rounded there; strong composition to 0.15 %."""
     answer = of_preset(GROWTH, "abadi2")

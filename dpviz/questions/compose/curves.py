@@ -102,6 +102,7 @@ def growth(
         ),
         bounds={key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()},
         accountants=accountants,
+        possible=tuple(key for key in CURVES.options if key not in excluded),
         excluded=excluded,
         accuracy=Accuracy(0.5, 1.0) if Tight.name in excluded else None,
     )

@@ -33,7 +33,8 @@ class ComposeFacts:
         options: of Bayesian DP.
         bounds: key → the accountant's answer.
         accountants: key → the accountant.
-        excluded: keys of curves that there are none of under this mechanism → why.
+        possible: keys of the curves that there are under this mechanism.
+        excluded: keys of the others → why there are none.
         law: Bayesian DP of a known distribution; None where it is off, is for a sample, or has no number.
         same: the same for one person in every step, beside a `law` of another in each; None without that.
         bayesian: what Bayesian DP promises for a sample; None likewise. `problem` says why there is no number.
@@ -60,6 +61,7 @@ class ComposeFacts:
     options: BayesianOptions
     bounds: Mapping[str, Bound]
     accountants: Mapping[str, Accountant]
+    possible: tuple[str, ...]
     excluded: Mapping[str, str]
     law: LawCost | None = None
     same: LawCost | None = None

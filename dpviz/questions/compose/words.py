@@ -24,7 +24,9 @@ def headline(f: ComposeFacts) -> str:
     grown += ", no ε is proven" if math.isinf(f.epsilon) else f", <b>ε ≤ {numbers.up(f.epsilon)}</b>"
     if not f.numerical and f.tightest is not None:
         grown += f" ({NAMES[f.tightest]})"
-    if (later := f.later_epsilon) is not None and math.isfinite(later):
+    if f.possible and not set(f.curves).intersection(f.possible):
+        grown = without_curves(f)
+    elif (later := f.later_epsilon) is not None and math.isfinite(later):
         grown += f"; after {numbers.steps(LONGER * f.steps)}, ε ≤ {numbers.up(later)}"
     secret = f.mechanism.adjacency.secret
     guess = f.guess
@@ -33,6 +35,13 @@ def headline(f: ComposeFacts) -> str:
         attack = f"How often a guess at {secret} can be right is {LATER}."
     weaker = f" Bayesian DP (weaker): ε_μ ≤ {numbers.up(f.promise)}." if f.law else ""
     return f"{grown}. {attack}{weaker}" + (f" {best_of_runs(f)}" if f.tried > 1 else "")
+
+
+def without_curves(f: ComposeFacts) -> str:
+    """That the chart is empty, and which curves there are."""
+    why = "None of the curves switched on exists for this mechanism" if f.curves else "No curve is switched on"
+    *others, last = (f"<b>{NAMES[key]}</b>" for key in f.possible)
+    return f"{why}: switch on {', '.join(others)}{' or ' * bool(others)}{last} under Show"
 
 
 def best_of_runs(f: ComposeFacts) -> str:
