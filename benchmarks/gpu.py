@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dpviz.training.accelerator import chosen_device
 from dpviz.training.data.catalogue import load
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
@@ -28,7 +29,7 @@ from dpviz.training.engine.vectors import shaped
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.networks.by_name import prepared
 from dpviz.training.networks.residual import Residual
-from dpviz.training.session import Session, chosen_device
+from dpviz.training.session import Session
 from dpviz.training.settings import RunSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "gpu.md"

@@ -484,9 +484,17 @@ FAULTS = (
     Fault(
         "weights that were changed after the training keep its claim",
         "dpviz/training/private.py",
-        "if step >= self._taken and (changed := self._binding.changed):",
-        "if step > self._taken and (changed := self._binding.changed):",
+        "uncertain = step >= self._taken or",
+        "uncertain = step > self._taken or",
         "tests/training/test_binding.py::test_what_was_changed_after_a_step_has_no_claim",
+    ),
+    Fault(
+        "steps that a GPU took from changed weights keep their claim",
+        "dpviz/training/engine/binding.py",
+        "            self._unread.append((self._after, torch.cat((sum(unknown, left.new_zeros(())).view(1), left))))",
+        "            self._unread.append((self._after, torch.cat((left.new_zeros(1), left))))",
+        "tests/training/test_binding.py::"
+        "test_steps_after_a_change_that_is_read_later_have_no_claim_and_are_followed_by_none",
     ),
     Fault(
         "a sampler's rows are not asked for",

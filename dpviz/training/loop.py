@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import torch
 
 from dpviz.accounting.claims import Claim
+from dpviz.training.accelerator import chosen_device
 from dpviz.training.accounts.claims import RELEASED_NOTHING
 from dpviz.training.accounts.live import check_run
 from dpviz.training.attempts import Charged, Checkpoints
@@ -20,7 +21,7 @@ from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.events import Event
 from dpviz.training.networks.by_name import preparation, prepared, suits
 from dpviz.training.progress import Progress, listening
-from dpviz.training.session import Ended, Session, chosen_device
+from dpviz.training.session import Ended, Session
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 

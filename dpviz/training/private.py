@@ -24,6 +24,7 @@ from torch import nn
 
 from dpviz.accounting.claims import Claim, rounded_up
 from dpviz.mechanisms import Mechanism, merge_events
+from dpviz.training.accelerator import sent
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, odometer_reading, planned_claim
 from dpviz.training.accounts.earlier import charge, charge_again, earlier
 from dpviz.training.accounts.live import Spent, check_run
@@ -111,10 +112,10 @@ class PrivateTraining(Iterator[Step]):
     that took their first step before. Trainings of other programs on the same people's data are not known here.
 
     Nothing else may change parameters, buffers or optimiser state, between two steps or within one (`binding`): a step
-    that finds them changed releases nothing, and what was changed after the last step has no claim. The learning rate
-    and what else is a setting of the optimiser may be changed between steps, by nothing that was measured on the
-    training data. Only the process that made a training takes its steps, one at a time: a copy of the process would
-    draw the same noise again.
+    that finds them changed releases nothing, and what was changed after the last step has no claim. On a GPU up to ten
+    steps are taken before a change is found; none of them ever has a claim. The learning rate and what else is a
+    setting of the optimiser may be changed between steps, by nothing that was measured on the training data. Only the
+    process that made a training takes its steps, one at a time: a copy of the process would draw the same noise again.
 
     Args:
         network: In the mode it is trained in. What cannot run on one example at a time, or keeps something
@@ -285,6 +286,7 @@ class PrivateTraining(Iterator[Step]):
 
     def _next(self) -> Step:
         if self._done >= self._settings.steps:
+            self._binding.settle()
             raise StopIteration
         if self._ended:
             raise refusal("failed step", step=self._done)
@@ -300,6 +302,8 @@ class PrivateTraining(Iterator[Step]):
         x, y, real = self._rows(chosen)
         self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *facts, real))
         self._taken, self._ended = self._done, False
+        if self._before_step is not None:  # a step is recorded once it is known that nothing was changed before it
+            self._binding.settle()
         norms = info.losses[:0] if info.norms is None else info.norms
         if chosen.size and (notice := self._gradients.seen(self._taken, norms)):
             warnings.warn(notice, stacklevel=4)
@@ -324,14 +328,13 @@ class PrivateTraining(Iterator[Step]):
         def by_person(part: torch.Tensor) -> torch.Tensor:
             return part.view(*places.shape, *part.shape[1:])
 
-        return each(by_person, x), by_person(y), real.to(self._device)
+        return each(by_person, x), by_person(y), sent(real, self._device)
 
     def _read(self, positions: npt.NDArray[np.int64]) -> tuple[Inputs, torch.Tensor]:
         """Inputs and targets of these rows, whose labels are looked at where they could not be before."""
-        x, y = self._data.of_step(positions)
-        if self._data.targets is None:
-            refuse_labels(self._loss, y, self._classes)
-        return x, y
+        if self._data.targets is not None:
+            return self._data.of_step(positions)
+        return self._data.of_step(positions, lambda targets: refuse_labels(self._loss, targets, self._classes))
 
     def charge_plan(self) -> None:
         """Adds this plan to what was spent on its data in this program, once; the first step does it by itself."""
@@ -405,6 +408,7 @@ class PrivateTraining(Iterator[Step]):
                 raise refusal("checkpoint_damaged", why=f"{type(error).__name__}: {error}") from None
 
     def _load(self, content: dict[str, Any], taken: int | Sequence[int] | None) -> None:
+        self._binding.settle()
         then, step, own = RunSettings.from_json(content["settings"]), content["step"], content["training"] == self._mark
         if self._before_step is not None:
             raise refusal("checkpoint_of_recorded")
@@ -520,9 +524,12 @@ class PrivateTraining(Iterator[Step]):
 
     def claim_after(self, step: int) -> Claim:
         """What may be claimed of a training that ends after `step`; of the last one, of the network as it is now."""
-        if step >= self._taken and (changed := self._binding.changed):
+        spoilt = self._binding.spoilt
+        after = self._taken if spoilt is None else spoilt
+        uncertain = step >= self._taken or (spoilt is not None and step > spoilt)
+        if uncertain and (changed := self._binding.changed):
             return Claim.nothing(
-                f"{changed} was changed after step {self._taken} by something else than this training",
+                f"{changed} was changed after step {after} by something else than this training",
                 self._settings.delta,
                 conditions(self._settings, self._examples),
             )

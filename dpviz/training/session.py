@@ -11,6 +11,7 @@ import torch
 from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.released import release
 from dpviz.mechanisms import Mechanism
+from dpviz.training.accelerator import chosen_device, device_name
 from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.covered import UNPROTECTED
@@ -132,7 +133,7 @@ class Session:
             classes=self.data.classes,
             majority=self._majority,
             **opening(settings.with_(device=self.device.type), self.examples),
-            device=_device_name(self.device),
+            device=device_name(self.device),
             threads=torch.get_num_threads(),
             parameters=self.parameters.numel(),
             data=f"{self.data.title}: {self.data.note}",
@@ -340,16 +341,3 @@ class Session:
         except (OSError, RuntimeError) as error:
             return None, f"The parameters could not be saved: {error}."
         return str(self._weights_to), ""
-
-
-def chosen_device(wanted: str) -> torch.device:
-    """The device that "auto", "cpu" or "cuda" means here; "cuda" without a GPU is refused."""
-    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        raise ValueError("Expected a GPU for device='cuda', found none: take 'auto' or 'cpu'.")
-    return torch.device("cuda")
-
-
-def _device_name(device: torch.device) -> str:
-    return "CPU" if device.type == "cpu" else torch.cuda.get_device_name(device)

@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from dpviz.training import PrivateTraining
-from dpviz.training.engine import binding
+from dpviz.training.engine import binding, snapshot
 
 N = 60
 DRAW = torch.Generator().manual_seed(1)
@@ -142,6 +142,82 @@ def test_what_was_changed_after_a_step_has_no_claim(name):
     assert "after step 5 " in training.claim.reason
     assert last.claim == training.claim
     assert training.claim_after(3).holds
+
+
+# Changes of bits alone: whatever else is changed is seen at once on every device.
+BITS = tuple(name for name in NUMBERS if name not in ("added layer", "other memory"))
+
+
+@pytest.fixture
+def read_later(monkeypatch):
+    """Numbers of the CPU are read as those of an accelerator are: many steps together."""
+    monkeypatch.setattr(snapshot, "READ_AT_ONCE", frozenset())
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_steps_after_a_change_that_is_read_later_have_no_claim_and_are_followed_by_none(name, read_later):
+    training, network, optimiser = make(steps=40)
+    first, second = next(training), next(training)
+    left = {key: tensor.clone() for key, tensor in network.state_dict().items()}
+    OTHERS[name][0](network, optimiser)
+    third, fourth = next(training), next(training)
+    assert "after step 2 " in third.claim.reason
+    assert first.claim.holds
+    assert second.claim.holds
+    network.load_state_dict(left)
+    for claim in (third.claim, fourth.claim, training.claim):
+        assert not claim.holds
+        assert "after step 2 " in claim.reason
+    done = training.done
+    for call in (training.__next__, training.state_dict):
+        with pytest.raises(ValueError, match="after step 2 has a claim"):
+            call()
+    assert training.done == done
+
+
+@pytest.mark.parametrize("steps", [5, 40])
+@pytest.mark.parametrize("name", BITS)
+def test_a_change_is_found_within_ten_steps_and_at_the_end_of_the_plan(name, steps, read_later):
+    training, network, optimiser = make(steps=steps)
+    next(training), next(training)
+    OTHERS[name][0](network, optimiser)
+    with pytest.raises(ValueError, match="as step 2 left them"):
+        list(training)
+    assert training.done <= min(steps, binding.READ_EVERY)
+
+
+def test_a_step_that_is_recorded_is_looked_at_before_it_is_given(read_later):
+    training, network, _ = make(steps=40)
+    training.charge_ahead(lambda: None)
+    next(training)
+    network.scale.mul_(2.0)
+    with pytest.raises(ValueError, match="as step 1 left them"):
+        next(training)
+
+
+def test_a_change_before_a_step_that_failed_is_not_forgotten(read_later, monkeypatch):
+    training, network, optimiser = make(steps=40)
+    next(training)
+    network.scale.mul_(2.0)
+    moves = optimiser.step
+    monkeypatch.setattr(optimiser, "step", lambda: (moves(), 1 / 0))
+    with pytest.raises(ZeroDivisionError):
+        next(training)
+    assert not training.claim.holds
+    assert not training.claim_after(1).holds
+
+
+def test_numbers_that_nobody_changed_are_claimed_alike_however_they_are_read(read_later):
+    training, network, _ = make(steps=25, noise_multiplier=1.5)
+    next(training)
+    left = {key: tensor.clone() for key, tensor in network.state_dict().items()}
+    *_, last = training
+    assert last.claim.holds
+    network.load_state_dict(left)
+    assert training.claim == last.claim
+    assert training.claim.holds
+    network[3].bias.data += 1.0
+    assert not training.claim.holds
 
 
 @pytest.mark.parametrize("optimiser", [_momentum, lambda p: torch.optim.Adam(p, lr=0.1), torch.optim.Adafactor])

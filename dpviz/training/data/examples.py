@@ -19,6 +19,7 @@ from torch.utils.data import (
     default_collate,
 )
 
+from dpviz.training.accelerator import fits, sent
 from dpviz.training.data.identity import DataIdentity
 from dpviz.training.data.rows import mark, repeats
 from dpviz.training.data.structure import in_arrays, inputs_and_target, rebuilt, side_by_side, single
@@ -59,16 +60,25 @@ class IndexedExamples:
         if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
             raise refusal("no_examples", kind=type(data).__name__)
         self._data = data
+        self._parts: Sequence[Tensor] = () if self._collate is not None else data.tensors
+        # A copy of them on the network's device, which is trained on then.
+        self._near = [part.to(self._device) for part in self._parts] if fits(self._parts, self._device) else []
 
     def __len__(self) -> int:
         return len(self._data)
 
     def at(self, positions: Sequence[int] | npt.NDArray[np.int64]) -> tuple[Inputs, Tensor]:
         """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
+        return self._sent(*self._lying(positions, self._near or self._parts))
+
+    def _lying(
+        self, positions: Sequence[int] | npt.NDArray[np.int64], parts: Sequence[Tensor]
+    ) -> tuple[Inputs, Tensor]:
+        """`at` on the device of `parts`, or where a data set's rows lie."""
         if self._collate is None:
             index = torch.from_numpy(np.asarray(positions, dtype=np.int64))
-            *parts, y = (part.index_select(0, index.to(part.device)) for part in self._data.tensors)
-            x = self._whole(parts)
+            *columns, y = (part.index_select(0, sent(index, part.device)) for part in parts)
+            x = self._whole(columns)
         else:
             rows = [self._data[position] for position in map(int, positions)]
             x, y = inputs_and_target(self._collate(rows))
@@ -79,8 +89,12 @@ class IndexedExamples:
         return each(self._as_read, x), self._as_read(y.long() if whole else y)
 
     def _as_read(self, part: Tensor) -> Tensor:
-        """On the network's device, numbers in its precision."""
-        return part.to(self._device, self._dtype if part.is_floating_point() else part.dtype)
+        """Numbers in the network's precision."""
+        return part.to(self._dtype) if part.is_floating_point() else part
+
+    def _sent(self, x: Inputs, y: Tensor) -> tuple[Inputs, Tensor]:
+        """On the network's device."""
+        return each(lambda part: sent(part, self._device), x), sent(y, self._device)
 
     @property
     def targets(self) -> Tensor | None:
@@ -119,22 +133,32 @@ class IndexedExamples:
         return self._known
 
     def _numbers(self, positions: Sequence[int]) -> Tensor:
-        return side_by_side(self.at(positions)[0])
+        return side_by_side(self._lying(positions, self._parts)[0])
 
-    def of_step(self, positions: npt.NDArray[np.int64]) -> tuple[Inputs, Tensor]:
+    def of_step(
+        self, positions: npt.NDArray[np.int64], refuse: Callable[[Tensor], None] | None = None
+    ) -> tuple[Inputs, Tensor]:
         """`at` for a step, of data that are still what they were when asked for their `identity`.
+
+        Numbers in the host's memory are looked at there, before they are sent.
+
+        Args:
+            positions: Of its examples.
+            refuse: Raises for targets that cannot be trained on; None where all were looked at before.
 
         Raises:
             ValueError: where rows were replaced, or moved to other positions.
         """
         if mark(self._data) != self._mark:
             raise refusal("changed_data")
-        x, y = self.at(positions)
+        x, y = self._lying(positions, self._near or self._parts)
         numbers = side_by_side(x)
         if self._known.moved(positions, numbers):
             raise refusal("changed_data")
         self._known.seen(numbers)
-        return x, y
+        if refuse is not None:
+            refuse(y)
+        return self._sent(x, y)
 
 
 def _named(persons: Any) -> npt.NDArray[Any]:

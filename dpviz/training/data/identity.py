@@ -77,7 +77,7 @@ class DataIdentity:
     def moved(self, positions: npt.NDArray[np.int64], x: Tensor) -> bool:
         """Whether one of the first examples x (b, …) is not the one that was at its position; only of data in memory.
 
-        On an accelerator nothing is looked at: reading would wait for it.
+        Numbers on an accelerator are not looked at: reading them would wait for it.
         """
         if self._at is None or x.device.type != "cpu" or not len(x):
             return False

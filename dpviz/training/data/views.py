@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dpviz.training.accelerator import sent
 from dpviz.training.models.base import image
 from dpviz.training.words import refusal
 
@@ -41,7 +42,7 @@ class Views:
         """Images (b, c, h, w) → their views (bK, c, h, w), one image's together; edges are filled by reflection."""
         sides, mirrors = 2 * SHIFT + 1, 2 if self._flips else 1
         # One number a view: the first images get theirs however many come after.
-        drawn = torch.from_numpy(self._random.integers(0, mirrors * sides**2, x.shape[0] * self.count)).to(x.device)
+        drawn = sent(torch.from_numpy(self._random.integers(0, mirrors * sides**2, x.shape[0] * self.count)), x.device)
         padded = F.pad(x, [SHIFT] * 4, mode="reflect")
         windows = padded.unfold(2, x.shape[2], 1).unfold(3, x.shape[3], 1)  # (b, c, 9, 9, h, w), no copy
         which = torch.arange(x.shape[0], device=x.device).repeat_interleave(self.count)

@@ -6,12 +6,17 @@ while a step runs: no noise reaches these. So parameters, modules and optimiser 
 by content (`snapshot`), which shows writes that version counters miss (`.data`, NumPy). They are compared once a step,
 right before the optimiser moves: no code of the user's runs between, so what it moves is what its last step left.
 
+On an accelerator the comparison is made there, and read with others: every `READ_EVERY` steps, before anything is
+claimed, saved or recorded, and at the end of the plan. Steps after a change may then have been taken: they never have
+a claim, and no other follows them.
+
 What cannot be seen is trusted: that the optimiser reads gradients and its own state alone, that no other thread writes
 while the optimiser moves, and what the program does with the data elsewhere.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -20,9 +25,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import optimizer
 
-from dpviz.training.engine.snapshot import Snapshot, digest, named_leaves
+from dpviz.training.engine.snapshot import Fingerprint, Snapshot, named_leaves
 from dpviz.training.engine.vectors import shaped
 from dpviz.training.words import refusal
+
+READ_EVERY = 10  # steps whose comparisons on an accelerator are read together
 
 
 class Binding:
@@ -61,8 +68,14 @@ class Binding:
         self._left: Snapshot[_Name] | None = None
         self._settings: Snapshot[_Name] | None = None
         self._after = 0
-        # Of the trained parameters as each step left them, in place of the parameters themselves.
-        self._released: set[int] = set()
+        # Fingerprints of the trained parameters as each step left them, in place of the parameters themselves.
+        self._fingerprint: Fingerprint | None = None
+        self._released: set[tuple[int, ...]] = set()
+        # Of steps since they were last read: after which one, and, where its numbers lie, whether the step found others
+        # than that one left, and the fingerprint of what it left itself, int64 (3,).
+        self._unread: list[tuple[int, Tensor]] = []
+        self._spoilt: int | None = None
+        self._reading = threading.Lock()
 
     def begin(self, after: int) -> None:
         """Before anything of a step: the first one takes the numbers, which may be anything until then.
@@ -71,14 +84,53 @@ class Binding:
             after: The last step that was taken, for the words.
 
         Raises:
-            ValueError: where modules, parameters or the optimiser's are others, with the way out.
+            ValueError: where modules, parameters or the optimiser's are others, or numbers were found changed, with
+                the way out.
         """
+        if len(self._unread) >= READ_EVERY or self._spoilt is not None:
+            self.settle()
         self._refuse_others()
         if self._fixed is None or self._left is None:
-            self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
-            self._released.add(self._parameters_now(self._parameters))
+            self._take()
         self._refuse_settings()
         self._settings, self._after = Snapshot(self._settings_now()), after
+
+    def _take(self) -> None:
+        """The numbers as they are now, for those that the last step left."""
+        self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
+        trained = self._trained_of(self._parameters)
+        self._kinds = [(part.shape, part.dtype) for part in trained]
+        self._fingerprint = self._fingerprint or Fingerprint(trained)
+        self._released.add(tuple(self._fingerprint(trained).tolist()))
+
+    def settle(self) -> None:
+        """Reads what steps found on an accelerator.
+
+        Raises:
+            ValueError: where numbers were changed before one of them; no step of this training follows.
+        """
+        if (after := self.spoilt) is not None:
+            raise refusal("changed before", step=after)
+
+    @property
+    def spoilt(self) -> int | None:
+        """The step after which numbers were changed that later steps were taken from; None where none were.
+
+        Waits for the device where steps are unread.
+        """
+        with self._reading:
+            if not self._unread:
+                return self._spoilt
+            if self.trained[0].is_cuda:
+                torch.cuda.synchronize(self.trained[0].device)  # steps may have run on another stream than this one
+            unread = list(self._unread)
+            numbers = torch.stack([row for _, row in unread]).tolist()
+            for (after, _), (differs, *left) in zip(unread, numbers, strict=True):
+                if differs and self._spoilt is None:
+                    self._spoilt = after
+                self._released.add(tuple(left))
+            del self._unread[: len(unread)]  # not before all was read
+        return self._spoilt
 
     def _refuse_others(self) -> None:
         if self._identities_now() != self._identities:
@@ -108,7 +160,16 @@ class Binding:
         Raises:
             ValueError: naming what was changed and the way out; nothing was released then.
         """
-        self.check(self._after)
+        self._refuse_others()
+        assert self._fixed is not None
+        assert self._left is not None
+        assert self._fingerprint is not None
+        compared = (
+            self._left.differs(self._moved_now(self._parameters)),
+            self._fixed.differs(self._fixed_now(self._parameters)),
+        )
+        if any(differs is True for differs in compared):
+            self._refuse_changes(self._after)
         self._refuse_settings()
         self._clear_gradients()  # gradients that somebody left, of frozen parameters too
         for parameter, part in zip(self.trained, shaped(gradient.to(self.trained[0].dtype), self.trained), strict=True):
@@ -116,10 +177,12 @@ class Binding:
         try:
             self._optimiser.step()
         finally:
-            if self._left is not None:
-                self._left = self._left.renewed(self._moved_now(self._parameters))
+            left = self._fingerprint(self._trained_of(self._parameters))
+            unknown = (each.long().to(left.device) for each in compared if isinstance(each, Tensor))
+            # Before what it left counts as left: no claim is made of it in between.
+            self._unread.append((self._after, torch.cat((sum(unknown, left.new_zeros(())).view(1), left))))
+            self._left = self._left.renewed(self._moved_now(self._parameters))
             self._clear_gradients()
-            self._released.add(self._parameters_now(self._parameters))
         self._settings = None  # from here on a scheduler may change them
 
     def check(self, after: int) -> None:
@@ -128,7 +191,11 @@ class Binding:
         Raises:
             ValueError: naming what was changed and the way out.
         """
+        self.settle()
         self._refuse_others()
+        self._refuse_changes(after)
+
+    def _refuse_changes(self, after: int) -> None:
         if (changed := next(self._changes(self._parameters), None)) is not None:
             raise refusal("changed", changed=_in_words(*changed), step=after)
 
@@ -137,11 +204,15 @@ class Binding:
         return {"network": self._network.state_dict(), "optimiser": self._optimiser.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any], after: int) -> None:
-        """Takes what step `after` left, as it was asked for then."""
+        """Takes what step `after` left, as it was asked for then.
+
+        Raises:
+            ValueError: where numbers were changed before a step that was taken.
+        """
+        self.settle()
         self._network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
-        self._fixed, self._left = (Snapshot(now(self._parameters)) for now in (self._fixed_now, self._moved_now))
-        self._released.add(self._parameters_now(self._parameters))
+        self._take()
         self._settings, self._after = None, after
 
     def _refuse_settings(self) -> None:
@@ -155,16 +226,24 @@ class Binding:
         Empty too where they are as an earlier step of this training left them, or as it found them: these were
         released then, and to go back to them releases nothing of the data.
         """
+        if self.spoilt is not None:
+            return "a number of the network or of its optimiser"
         parameters = dict(self._network.named_parameters())  # those that lie there now, whoever put them there
         others = [name for name in self._changes(parameters) if name[0] in ("parameter", "buffer")]
         trained = {("parameter", name) for name in self._trained}
-        if others and trained.issuperset(others) and self._parameters_now(parameters) in self._released:
+        if others and trained.issuperset(others) and self._was_released(self._trained_of(parameters)):
             return ""
         return _in_words(*others[0]) if others else ""
 
-    def _parameters_now(self, parameters: Mapping[str, Tensor]) -> int:
-        """Digest of the trained ones of these parameters."""
-        return digest({name: p for name, p in parameters.items() if name in self._trained})
+    def _trained_of(self, parameters: Mapping[str, Tensor]) -> list[Tensor]:
+        """The trained ones of these parameters."""
+        return [parameter for name, parameter in parameters.items() if name in self._trained]
+
+    def _was_released(self, trained: list[Tensor]) -> bool:
+        """Whether a step left these, or this training found them."""
+        if self._fingerprint is None or [(part.shape, part.dtype) for part in trained] != self._kinds:
+            return False
+        return tuple(self._fingerprint(trained).tolist()) in self._released
 
     def _changes(self, parameters: Mapping[str, Tensor]) -> Iterator[_Name]:
         """What is not as the last step left it, of the network with these parameters, and of the optimiser."""

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -22,7 +23,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 # Numbers from which on a tensor is compared where it lies: to join it with others would copy it at every comparison.
 LARGE = 1 << 14
+# Devices whose numbers can be read without waiting.
+READ_AT_ONCE = frozenset({"cpu"})
 
+_PIECES = {"cpu": 1 << 15}  # words that are multiplied at once: more leave the processor's cache
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _PLAIN = (Tensor, int, float, str, type(None))
 # Tensors by name, joined where they are small; by type and device, and by name where they are large.
@@ -59,12 +63,18 @@ class Snapshot(Generic[Name]):
         """The first name whose value is another one now, was added or is gone; None where there is none."""
         return next(self.changes(values), None)
 
+    def differs(self, values: Mapping[Name, Any]) -> bool | Tensor:
+        """Whether `changes` has to look; of numbers on an accelerator a bool () there, which nobody has waited for."""
+        kinds, groups = _grouped(values)
+        if kinds != self._kinds or groups.keys() != self._kept.keys():
+            return True
+        return _differ((self._kept[key], _joined(tensors)) for key, tensors in groups.items())
+
     def changes(self, values: Mapping[Name, Any]) -> Iterator[Name]:
         """All such names. The same numbers on another device are the same."""
-        kinds, groups = _grouped(values)
-        same_kinds = kinds == self._kinds and groups.keys() == self._kept.keys()
-        if same_kinds and _equal((self._kept[key], _joined(tensors)) for key, tensors in groups.items()):
+        if not bool(self.differs(values)):
             return
+        kinds, groups = _grouped(values)
         before = {
             name: part
             for key, sizes in self._sizes.items()
@@ -73,7 +83,7 @@ class Snapshot(Generic[Name]):
         after = {name: _joined({name: tensor}) for tensors in groups.values() for name, tensor in tensors.items()}
         for name in {**self._kinds, **kinds}:
             same = name in self._kinds and name in kinds and self._kinds[name] == kinds[name]
-            if not same or (name in before and not _equal([(before[name].cpu(), after[name].cpu())])):
+            if not same or (name in before and bool(_differ([(before[name].cpu(), after[name].cpu())]))):
                 yield name
 
 
@@ -109,19 +119,19 @@ def _joined(tensors: Mapping[Any, Tensor]) -> Tensor:
         return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-def _equal(pairs: Iterable[tuple[Tensor, Tensor]]) -> bool:
-    """Whether all bits of these pairs are equal, each of numbers (n,) of one type on one device.
+def _differ(pairs: Iterable[tuple[Tensor, Tensor]]) -> bool | Tensor:
+    """Whether any bits of these pairs differ, each of numbers (n,) of one type on one device.
 
-    An accelerator is waited for once, whatever the number of pairs.
+    True as soon as it is known; else a bool () on the accelerator where some of the numbers lie there.
     """
     differ: list[Tensor] = []
     for one, other in pairs:
         left, right = _bits(one), _bits(other)
-        if left.device.type != "cpu":
+        if left.device.type not in READ_AT_ONCE:
             differ.append((left != right).any())
         elif not np.array_equal(left.numpy(), right.numpy()):  # twice as fast as PyTorch's
-            return False
-    return not differ or not bool(torch.stack([part.to(differ[0].device) for part in differ]).any())
+            return True
+    return torch.stack([part.to(differ[0].device) for part in differ]).any() if differ else False
 
 
 def _bits(numbers: Tensor) -> Tensor:
@@ -129,21 +139,37 @@ def _bits(numbers: Tensor) -> Tensor:
     return whole.view(_WHOLE[whole.element_size()])
 
 
-def digest(tensors: Mapping[str, Tensor]) -> int:
-    """A number of 64 bits for names, shapes, types and numbers, in this process alone: Python's own hash, SipHash.
+class Fingerprint:
+    """Numbers of 32-bit words x that tell whether they are equal: Σ r_k x_k and Σ r_{k+1} x_k modulo 2⁶⁴.
 
-    Others get the same by chance once in 2⁶⁴, for its key is drawn with the process. SHA-256 takes 2.4 times as long.
+    r are secret random numbers of 32 bits, so others have the same two by chance once in 2⁶⁴: r_k d takes 2³² values
+    for the difference d of two words, and where k is the last place that differs, r_{k+1} is in the second sum alone.
+
+    Args:
+        like: The tensors that are told apart, for their size and their device.
     """
-    described = tuple((name, tensor.shape, tensor.dtype) for name, tensor in tensors.items())
-    numbers = (part.contiguous().flatten() for part in _on_cpu([tensor.detach() for tensor in tensors.values()]))
-    return hash((described, *(part.view(torch.uint8).numpy().tobytes() for part in numbers)))
+
+    def __init__(self, like: Sequence[Tensor]) -> None:
+        words = sum(tensor.numel() * tensor.element_size() // 4 for tensor in like)
+        factors = np.random.default_rng(secrets.randbits(128)).integers(-(2**31), 2**31, words + 1, dtype=np.int32)
+        self._random = torch.from_numpy(factors).to(like[0].device)
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Of tensors of one type with as many numbers as `like`: int64 (2,), on its device."""
+        words = torch.cat([tensor.detach().flatten() for tensor in tensors]).to(self._random.device).view(torch.int32)
+        piece = _PIECES.get(words.device.type, len(words))
+        sums = []
+        for start in range(0, len(words), piece):
+            own, random = words[start : start + piece].long(), self._random[start : start + piece + 1].long()
+            sums += [_dot(own, random[:-1]), _dot(own, random[1:])]
+        return torch.stack(sums).view(-1, 2).sum(0)
 
 
-def _on_cpu(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Their numbers in the CPU's memory; another device is waited for once where all are of one type on it."""
-    if len({(tensor.dtype, tensor.device) for tensor in tensors}) > 1 or tensors[0].device.type == "cpu":
-        return [tensor.cpu() for tensor in tensors]
-    return [torch.cat([tensor.flatten() for tensor in tensors]).cpu()]
+def _dot(one: Tensor, other: Tensor) -> Tensor:
+    """Σ a_k b_k of whole numbers modulo 2⁶⁴, ()."""
+    if one.device.type != "cpu":
+        return (one * other).sum()
+    return torch.from_numpy(np.asarray(one.numpy() @ other.numpy()))  # twice as fast as PyTorch's
 
 
 class _Itself:
