@@ -5,8 +5,10 @@
 // scrolling.
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
-  // What is clipped away, or within what is, is there for readers alone.
-  const hidden = element => element && (getComputedStyle(element).clipPath.startsWith('inset(50%') || hidden(element.parentElement));
+  // What is clipped away, or within what is, is there for readers alone; so is what lies below a note that is cut short.
+  const bottom = element => element.getBoundingClientRect().bottom;
+  const below = element => element.parentElement?.matches('.note') && element.getBoundingClientRect().top >= bottom(element.parentElement) - 1;
+  const hidden = element => element && (getComputedStyle(element).clipPath.startsWith('inset(50%') || below(element) || hidden(element.parentElement));
   const visible = element => {
     const box = element.getBoundingClientRect(), style = getComputedStyle(element);
     return box.width > 1 && box.height > 1 && box.top < innerHeight - 1 && box.bottom > 1 && box.left < innerWidth && box.right > 0

@@ -233,7 +233,7 @@ def because(f: StopFacts) -> str:
     if f.allowed == 0 or math.isinf(f.allowed):
         return ""
     if f.filter_orders == "one":
-        return ", which may depend on results at no cost, because its order is fixed in advance"
+        return ", even if they depend on results"
     if f.filter_orders == "union":
         fixed, count = numbers.steps(f.orders.allowed), f.orders.count
         return f" instead of {fixed}, because no order is fixed in advance: its {count} orders share δ"
