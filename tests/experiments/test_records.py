@@ -15,6 +15,7 @@ from dpviz.experiments.experiment import TRAINED, Experiment
 from dpviz.experiments.record import Trial, folder, recorded
 from dpviz.experiments.trained import infer
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.papers.clipping_runs import CLIPPING_RUNS
 from dpviz.questions.papers.reached import DELTA, EPSILONS, REACHED_VIEW
 from dpviz.questions.printed.bayesian import PLAIN
 from dpviz.training.accounts.live import LiveAccounts, check_run
@@ -195,3 +196,32 @@ def test_the_view_draws_the_record() -> None:
     assert f"<b>{100 * whole:.1f}\u00a0%</b>" in REACHED_VIEW.headline(answer)
     (table,) = REACHED_VIEW.more["The runs"](answer)
     assert len(table) == sum(len(EXPERIMENTS[key].arms) for key in REACHED)  # type: ignore[arg-type]
+
+
+def test_runs_with_other_thresholds_cost_the_same_and_are_drawn_as_recorded() -> None:
+    """ε of each run by its own recorded schedule: C has no part in it."""
+    record, answer = recorded("thresholds"), asked(CLIPPING_RUNS)
+    costs = set()
+    for trial in record.trials:
+        [(sigma, batch, steps)] = trial.found["schedule"]
+        rate = batch / trial.found["examples"]
+        plan = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps, "delta": DELTA}
+        costs.add(float(dpviz.epsilon("tight", **plan)))
+    assert costs == {answer.facts.epsilon}
+    assert answer.facts.epsilon <= 3.0
+    assert "ε = 3.00" in CLIPPING_RUNS.headline(answer)
+    assert isinstance(answer.plot, LinePlot)
+    fixed, scaled = answer.plot.lines
+    for line in (fixed, scaled):
+        assert (line.x[0], line.x[-1], len(line.x)) == (0.01, 100.0, 9)
+    for arm, settings in record.settings.items():
+        threshold, step = settings["max_grad_norm"], settings["learning_rate"]
+        values = record.values(arm, "test_accuracy")
+        line = fixed if step == 8.0 else scaled
+        at = list(line.x).index(threshold)
+        low, high = line.spread or ((), ())
+        assert (low[at], line.y[at], high[at]) == (values.min(), np.median(values), values.max())
+        assert step == 8.0 or step * threshold == pytest.approx(0.8, rel=1e-5)
+    assert scaled.y[list(scaled.x).index(0.1)] == fixed.y[list(fixed.x).index(0.1)], "both have the usual run"
+    (table,) = CLIPPING_RUNS.more["The runs"](answer)
+    assert len(table) == len(record.settings)  # type: ignore[arg-type]

@@ -10,10 +10,11 @@ from scipy.stats import beta, binom
 import dpviz
 from dpviz import renyi_divergence
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon
-from dpviz.charts import LinePlot, look
+from dpviz.charts import LinePlot, Panels, look
 from dpviz.charts.axes import Box
 from dpviz.charts.labels import text_width
 from dpviz.experiments.record import recorded
+from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
 from dpviz.questions.budget.courses import courses
@@ -23,6 +24,8 @@ from dpviz.questions.papers.abadi_tail import TAIL
 from dpviz.questions.papers.abadi_theorem1 import MAIN_THEOREM
 from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.bayesian_inference import INFERENCE
+from dpviz.questions.papers.bayesian_noise import FIGURE_3
+from dpviz.questions.papers.bayesian_panels import PANELS
 from dpviz.questions.papers.bayesian_rare import RARE
 from dpviz.questions.papers.bayesian_steps import FIGURE_1
 from dpviz.questions.papers.bayesian_table1 import TABLE_1, headline
@@ -33,6 +36,7 @@ from dpviz.questions.papers.sampled_theorem5 import THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS, synthetic
 from dpviz.questions.printed.filters import ADAPTED, FINE_TUNED, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step
+from dpviz.questions.question import AnyQuestion
 from tests.questions.asking import asked, asked_whole, lines
 
 
@@ -50,6 +54,40 @@ def test_figure_1_has_four_curves() -> None:
     _, fixed = curve(answer, "dp_fixed")
     assert fixed[[0, 9, 99]] == pytest.approx([1.880, 12.326, 116.78], rel=1e-3)
     assert list(lines(answer)) == ["dp_fixed", "dp_best", "bayesian_fixed", "bayesian_best"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "single", "settings"),
+    [
+        ("1", FIGURE_1, [{"pquant": quantile} for quantile in ("0.05", "0.25", "0.75", "0.95")]),
+        ("3", FIGURE_3, [{"pclip": quantile} for quantile in ("0.01", "0.5", "0.99")]),
+        ("4", FIGURE_3, [{"pclip": quantile, "punclip": "1"} for quantile in ("0.05", "0.5", "0.95")]),
+    ],
+)
+def test_panels_are_what_the_question_of_each_draws(
+    figure: str, single: AnyQuestion, settings: list[dict[str, str]]
+) -> None:
+    answer = asked_whole(PANELS, pfigure=figure)
+    assert isinstance(answer.plot, Panels)
+    for panel, facts, own in zip(answer.plot.panels, answer.facts.panels, settings, strict=True):
+        alone = asked_whole(single, **own)
+        assert f"{panel.value:g}" == next(iter(own.values()))
+        assert facts == alone.facts
+        drawn, expected = {line.key: line for line in panel.plot.lines}, lines(alone)
+        assert list(drawn) == list(expected)
+        for key, line in drawn.items():
+            np.testing.assert_array_equal(line.y, expected[key].y)
+    assert len({facts.dp_fixed for facts in answer.facts.panels}) == 1, "DP is the same in all"
+    for end in (answer.facts.panels[0], answer.facts.panels[-1]):
+        assert f"<b>{numbers.epsilon(end.bayesian_fixed, digits=4)}</b>" in PANELS.headline(answer)
+
+
+def test_panels_wait_for_estimates_of_steps() -> None:
+    answer = asked(PANELS, pfigure="1")
+    assert answer.facts.bayesian == (None,) * 4
+    assert isinstance(answer.plot, Panels)
+    assert {len(panel.plot.lines) for panel in answer.plot.panels} == {2}
+    assert "<b>…</b>" in PANELS.headline(answer)
 
 
 def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:

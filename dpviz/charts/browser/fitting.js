@@ -11,6 +11,7 @@ const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a windo
 const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart that are in sight without scrolling, of a caution, and of each more line of it
 const EDGE = 12; // pixels right of the plot
 const LETTER = 6.6; // pixels of one, about
+const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
 const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
@@ -78,6 +79,7 @@ function inside(note, yaxis, inner) {
 
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
+  if (layout.meta?.panels) return stacked(layout, width);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
   const annotations = (layout.annotations ?? []).filter((note) => note.name !== "end" && !onLine(note));
@@ -92,6 +94,21 @@ function narrowLayout(layout, width, most) {
   const other = { ...layout, height, margin, annotations: within, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
   return other;
+}
+
+// Panels below each other, each as wide as the chart: `charts.panels` has them side by side.
+function stacked(layout, width) {
+  const numbers = Object.keys(layout).flatMap((key) => /^xaxis(\d+)$/.exec(key)?.[1] ?? []);
+  const margin = { ...layout.margin, r: EDGE };
+  const inner = PANEL * numbers.length - BELOW_PANEL; // pixels, of all panels and what is between them
+  const axes = numbers.map((number, i) => {
+    const [xaxis, top] = [layout[`xaxis${number}`], 1 - (PANEL * i) / inner];
+    const yaxis = { ...layout[`yaxis${number}`], domain: [Math.max(top - (PANEL - BELOW_PANEL) / inner, 0), top], showticklabels: true };
+    return { [`xaxis${number}`]: { ...xaxis, domain: [0, 1], tickangle: 0, ...thinned(xaxis, width - margin.l - margin.r) }, [`yaxis${number}`]: yaxis };
+  });
+  const annotations = layout.annotations.filter((note) => note.name !== "names"); // chips
+  const meta = { ...layout.meta, chips: layout.meta.panels };
+  return Object.assign({ ...layout, height: inner + margin.t + margin.b, margin, annotations, meta, dragmode: false }, ...axes);
 }
 
 // Rows of dots or bars: each name above its row, and not beside it; of bars, which need the width, the words as well.

@@ -1,0 +1,43 @@
+// A chart of panels: side by side where there is room, below each other on a phone.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { browser } from "./elements.js";
+
+browser();
+const { fitted } = await import("dpviz/fitting.js");
+
+const ticks = { tickvals: [0, 50, 100], ticktext: ["0", "50", "100"] };
+const side = (first, last) => ({ range: [0, 100], domain: [first, last], ...ticks });
+const up = (shown) => ({ range: [0, 1], domain: [0, 1], showticklabels: shown });
+const PANELS = {
+  data: [],
+  layout: {
+    height: 430,
+    margin: { l: 50, r: 16, t: 46, b: 52 },
+    annotations: [{ name: "title", text: "ε" }, { name: "names", text: "DP" }, { text: "a", xref: "x2 domain" }, { text: "b", xref: "x3 domain" }],
+    xaxis2: side(0, 0.48), yaxis2: up(true), xaxis3: side(0.52, 1), yaxis3: up(false),
+    meta: { panels: [{ line: "DP", text: "DP" }] },
+  },
+};
+
+test("panels stand side by side where there is room", () => {
+  assert.equal(fitted(PANELS, { clientWidth: 900 }, null), PANELS);
+  const { layout } = fitted(PANELS, { clientWidth: 900 }, 600);
+  assert.deepEqual([layout.height, layout.xaxis2.domain, layout.yaxis3.domain], [600, [0, 0.48], [0, 1]]);
+});
+
+test("panels stand below each other on a phone, each with the whole width and its own ticks", () => {
+  const { layout } = fitted(PANELS, { clientWidth: 358 }, 310);
+  const [first, second] = [layout.yaxis2, layout.yaxis3];
+  for (const axis of [layout.xaxis2, layout.xaxis3]) assert.deepEqual(axis.domain, [0, 1]);
+  assert.equal(first.domain[1], 1);
+  assert.ok(Math.abs(second.domain[0]) < 1e-9, "down to the end of the last");
+  const inner = layout.height - layout.margin.t - layout.margin.b;
+  assert.ok((first.domain[0] - second.domain[1]) * inner >= 70, "room for an axis and a name");
+  for (const { domain } of [first, second]) assert.ok((domain[1] - domain[0]) * inner >= 150, "and for the curves");
+  assert.ok(first.showticklabels && second.showticklabels);
+  assert.deepEqual(layout.meta.chips, [{ line: "DP", text: "DP" }], "names of curves are chips");
+  assert.deepEqual(layout.annotations.map((note) => note.text), ["ε", "a", "b"]);
+});
