@@ -212,3 +212,44 @@ def test_on_paper_the_open_card_stands_without_the_list_that_it_holds(page: Page
     page.emulate_media(media="print")
     assert not pitfalls.is_visible()
     expect(main_area(page).locator("details[open]")).to_contain_text("Pitfalls")
+
+
+# Of each panel of three: left, top, width and height in pixels of the chart.
+PANELS = """
+() => [2, 3, 4].map((number) => {
+  const drawn = document.querySelector(".dpviz-chart")._fullLayout;
+  const [x, y] = [drawn[`xaxis${number}`], drawn[`yaxis${number}`]];
+  return [x._offset, y._offset, x._length, y._length];
+})
+"""
+SEEN = "name => document.querySelector('.dpviz-chart').data.filter((t) => t.name === name && t.opacity !== 0).length"
+
+
+def test_panels_of_a_figure_stand_side_by_side(page: Page) -> None:
+    open_page(page, "papers", pview="panels", pfigure="3")
+    lefts, tops, widths, heights = zip(*page.evaluate(PANELS), strict=True)
+    assert len(set(tops)) == 1
+    assert all(left + width < after for left, width, after in zip(lefts, widths, lefts[1:], strict=False))
+    assert min(widths) > 180
+    assert min(heights) > 200
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_panels_of_a_figure_stand_below_each_other_on_a_phone_and_a_chip_hides_a_curve_in_all(page: Page) -> None:
+    open_page(page, "papers", pview="panels", pfigure="3")
+    lefts, tops, widths, heights = zip(*page.evaluate(PANELS), strict=True)
+    assert len(set(lefts)) == 1
+    assert all(top + height < below for top, height, below in zip(tops, heights, tops[1:], strict=False))
+    assert min(widths) > 300
+    assert min(heights) > 150
+    chips = main_area(page).locator(".dpviz-chips button")
+    assert chips.all_text_contents() == [
+        "DP, λ = 24",
+        "DP, best λ",
+        "Bayesian (weaker), λ = 24",
+        "Bayesian (weaker), best λ",
+    ]
+    assert page.evaluate(SEEN, "DP, best λ") == 3
+    chips.nth(1).click()
+    page.wait_for_function(f"() => ({SEEN})('DP, best λ') === 0")
+    assert page.evaluate(SEEN, "DP, λ = 24") == 3

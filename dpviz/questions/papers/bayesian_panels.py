@@ -116,7 +116,7 @@ def headline(f: PanelsFacts) -> str:
 
 def metrics(f: PanelsFacts) -> Iterator[Metric]:
     for quantile, epsilon in zip(f.quantiles, f.bayesian, strict=True):
-        yield Metric(f"Quantile {quantile}", estimate(epsilon), f"DP {numbers.up(f.dp, 4)}; an estimate, no bound")
+        yield Metric(f"Quantile {quantile}", estimate(epsilon), f"estimate; DP {numbers.up(f.dp, 4)}")
 
 
 def notes(f: PanelsFacts) -> Iterator[Note]:

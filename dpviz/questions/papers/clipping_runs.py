@@ -142,7 +142,15 @@ def plot(f: ThresholdFacts) -> LinePlot:
         return Line(key, name, marks, medians, look.SOLID, color=CURVES[key], spread=spread, write=numbers.tenths)
 
     return LinePlot(
-        Axis("clipping threshold C", name="C", column="max_grad_norm", log=True, hover="C = %{x:.3~g}", marks=marks),
+        Axis(
+            "clipping threshold C",
+            name="C",
+            column="max_grad_norm",
+            log=True,
+            shown=(0.9 * marks[0], 1.08 * marks[-1]),  # room for the ends of bars
+            hover="C = %{x:.3~g}",
+            marks=marks,
+        ),
         Axis(
             "test accuracy, median of seeds",
             name="accuracy",
