@@ -76,8 +76,8 @@ class Panels:
             layout["annotations"].append(self._above(panel, own))
             for line in panel.plot.lines:
                 if line.seen(plane.y.log).any():
-                    drawn = traces.line_traces(line, plane, success=y.reading == "attack", share=y.kind == "share")
-                    data += [trace | {"xaxis": "x" + own, "yaxis": "y" + own} for trace in drawn]
+                    of_line = traces.line_traces(line, plane, success=y.reading == "attack", share=y.kind == "share")
+                    data += [trace | {"xaxis": "x" + own, "yaxis": "y" + own} for trace in of_line]
         return Chart({"data": data, "layout": layout}, ())
 
     def _above(self, panel: Panel, own: str) -> names.Annotation:

@@ -18,8 +18,8 @@ ALONG_STEPS, CLIPPED, UNCLIPPED = "1", "3", "4"
 PanelFacts = AlongStepsFacts | AgainstNoiseFacts
 
 
-class Figure(NamedTuple):
-    """A figure of the paper: the quantiles of its panels, its order λ, and the place for which values are told."""
+class PanelRow(NamedTuple):
+    """The panels of a figure: their quantiles, the order λ of all, and the place for which values are told."""
 
     quantiles: tuple[str, ...]
     order: int
@@ -27,9 +27,9 @@ class Figure(NamedTuple):
 
 
 FIGURES = {
-    ALONG_STEPS: Figure(("0.05", "0.25", "0.75", "0.95"), 16, "After 100 steps at λ = 16"),
-    CLIPPED: Figure(("0.01", "0.5", "0.99"), 24, "For one step at σ = 0.55 and λ = 24"),
-    UNCLIPPED: Figure(("0.05", "0.5", "0.95"), 24, "For one step at σ = 0.55 and λ = 24"),
+    ALONG_STEPS: PanelRow(("0.05", "0.25", "0.75", "0.95"), 16, "After 100 steps at λ = 16"),
+    CLIPPED: PanelRow(("0.01", "0.5", "0.99"), 24, "For one step at σ = 0.55 and λ = 24"),
+    UNCLIPPED: PanelRow(("0.05", "0.5", "0.95"), 24, "For one step at σ = 0.55 and λ = 24"),
 }
 
 
@@ -80,12 +80,12 @@ def steps_of_panels(seed: int) -> list[Answer[AlongStepsFacts]]:
 
 def beside(figure: str, seed: int, answers: Sequence[Answer[PanelFacts]]) -> Answer[PanelsFacts]:
     """The answers of a figure's panels as one."""
-    drawn = []
+    each = []
     for quantile, answer in zip(FIGURES[figure].quantiles, answers, strict=True):
         assert isinstance(answer.plot, LinePlot)
-        drawn.append(Panel(float(quantile), answer.plot))
+        each.append(Panel(float(quantile), answer.plot))
     facts = PanelsFacts(figure, seed, tuple(answer.facts for answer in answers))
-    return Answer(Panels("quantile", tuple(drawn)), facts)
+    return Answer(Panels("quantile", tuple(each)), facts)
 
 
 def draw(answer: Answer[PanelsFacts]) -> int | None:

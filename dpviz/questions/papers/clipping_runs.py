@@ -55,7 +55,7 @@ class ThresholdRuns:
 
 
 @dataclass(frozen=True)
-class ThresholdFacts:
+class ClippingRunsFacts:
     """What the runs reached.
 
     Attributes:
@@ -95,7 +95,8 @@ def spent() -> float:
         ValueError: the runs have different mechanisms.
     """
     record = recorded(RECORD)
-    spending = {(trial.found["examples"], *map(tuple, trial.found["schedule"])) for trial in record.trials}
+    results = [record.result(record.settings[trial.arm], trial.seed) for trial in record.trials]
+    spending = {(result["examples"], *map(tuple, result["schedule"])) for result in results if result}
     if len(spending) != 1:
         raise ValueError(f"Expected all runs of {RECORD!r} with one mechanism, found {len(spending)}.")
     [(examples, (sigma, batch, steps))] = spending
@@ -111,7 +112,7 @@ def runs_of(record: ExperimentRecord, arm: str) -> ThresholdRuns:
     return ThresholdRuns(settings["max_grad_norm"], settings["learning_rate"], accuracies)
 
 
-def thresholds() -> Answer[ThresholdFacts]:
+def thresholds() -> Answer[ClippingRunsFacts]:
     """Median accuracy of the recorded runs against C, with one step size and with one that is scaled by 1/C."""
     record = recorded(RECORD)
     usual, settings = runs_of(record, USUAL), record.settings[USUAL]
@@ -119,7 +120,7 @@ def thresholds() -> Answer[ThresholdFacts]:
     for curve in CURVES:
         arms = [runs_of(record, arm) for arm in record.settings if arm.startswith(curve)]
         curves[curve] = tuple(sorted([*arms, usual], key=lambda runs: runs.threshold))
-    facts = ThresholdFacts(
+    facts = ClippingRunsFacts(
         **curves,
         usual=usual,
         epsilon=spent(),
@@ -131,7 +132,7 @@ def thresholds() -> Answer[ThresholdFacts]:
     return Answer(plot(facts), facts)
 
 
-def plot(f: ThresholdFacts) -> LinePlot:
+def plot(f: ClippingRunsFacts) -> LinePlot:
     """Both curves, with the range of the seeds."""
     marks = tuple(runs.threshold for runs in f.fixed)
     low, high = zip(*((runs.lowest, runs.highest) for runs in (*f.fixed, *f.scaled)), strict=True)
@@ -169,7 +170,7 @@ def plot(f: ThresholdFacts) -> LinePlot:
     )
 
 
-def table(answer: Answer[ThresholdFacts]) -> list[Block]:
+def table(answer: Answer[ClippingRunsFacts]) -> list[Block]:
     """A row an arm."""
     arms = dict.fromkeys((*answer.facts.fixed, *answer.facts.scaled))
     columns = {
@@ -181,7 +182,7 @@ def table(answer: Answer[ThresholdFacts]) -> list[Block]:
     return [pd.DataFrame(columns)]
 
 
-def headline(f: ThresholdFacts) -> str:
+def headline(f: ClippingRunsFacts) -> str:
     return (
         f"Every C costs <b>ε = {numbers.up(f.epsilon)}</b>, but accuracy differs. With step size {f.usual.step_size:g} "
         f"it is <b>{at(f.best)}</b>, {at(f.fixed[0])} and {at(f.fixed[-1])}; with step size {f.product:g}/C it is "
@@ -194,7 +195,7 @@ def at(runs: ThresholdRuns) -> str:
     return f"{numbers.tenths(runs.median)} at C = {runs.threshold:g}"
 
 
-def metrics(f: ThresholdFacts) -> Iterator[Metric]:
+def metrics(f: ClippingRunsFacts) -> Iterator[Metric]:
     yield Metric("ε, PLD", numbers.up(f.epsilon), f"δ = 1e-5; σ = {f.noise_multiplier:g}, for every C")
     for name, arms in ((f"η = {f.usual.step_size:g}", f.fixed), (f"η = {f.product:g}/C", f.scaled)):
         best = max(arms, key=lambda runs: runs.median)
@@ -205,7 +206,7 @@ def metrics(f: ThresholdFacts) -> Iterator[Metric]:
     )
 
 
-def notes(f: ThresholdFacts) -> Iterator[Note]:
+def notes(f: ClippingRunsFacts) -> Iterator[Note]:
     yield Note(
         "C and step size of the usual run were chosen on training digits. The best C of this chart is read from test "
         "digits, and no ε here covers such a choice. With 2,000 test digits, the error of an accuracy is about ±0.4 "
@@ -222,7 +223,7 @@ def notes(f: ThresholdFacts) -> Iterator[Note]:
     )
 
 
-def assumptions(f: ThresholdFacts) -> str:
+def assumptions(f: ClippingRunsFacts) -> str:
     return f"""
 - **Data:** the included digits, 10,000 to train and 2,000 to test; a linear layer on fixed scattering features.
 - **Same in all runs:** σ = {f.noise_multiplier:g}, Poisson batches of {f.batch_size:,} expected, T = {f.steps}; the
