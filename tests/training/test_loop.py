@@ -453,9 +453,9 @@ def test_a_run_whose_gradients_have_no_length_says_so_once(monkeypatch):
     assert covered_part(notice) == {"kind": "notice", "step": 10}
 
 
-@pytest.mark.parametrize(("chunk_size", "rows"), [(None, 256), (64, 64), (95, 64), (1, 32)])
+@pytest.mark.parametrize(("chunk_size", "rows"), [(None, 240), (64, 64), (95, 80), (1, 16)])
 def test_a_run_works_in_microbatches_of_the_size_that_was_set(chunk_size, rows, monkeypatch):
-    """Of one size, here a multiple of 32, which changes neither what is charged nor how many examples a step has."""
+    """Of one size, here a multiple of 16, which changes neither what is charged nor how many examples a step has."""
     sizes, original = set(), PerExample._pass
 
     def seen(self, x, *rest, **named):
