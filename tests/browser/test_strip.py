@@ -1,4 +1,4 @@
-"""The strip of the run: it follows a hand at once, its fields are the page's own, and it leads on with the run."""
+"""The strip of the run: it follows a hand as the headline does, its fields are the page's own, and it leads on."""
 
 import re
 
@@ -24,7 +24,7 @@ def test_the_strip_and_the_controls_agree_while_a_hand_moves_and_after(page: Pag
     for _ in range(3):
         page.keyboard.press("ArrowRight")
         shown = text(page, "sigma").first.input_value()
-        assert f"σ {shown}" in (line(page).text_content() or "")
+        expect(line(page)).to_contain_text(f"σ {shown}")
     wait_idle(page)
     assert f"σ {shown}" in (line(page).text_content() or "")
     slider(page, "batch").press("ArrowRight")

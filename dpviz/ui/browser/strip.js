@@ -1,7 +1,10 @@
 // My run in one line: its parts in words, a button that opens their fields, and the questions that one asks of it; below it,
-// what another mechanism changed. While a hand moves a number, its part follows, and what else it changes says nothing until the server has answered.
+// what another mechanism changed. While a hand moves a number, its part follows as the headline does, and what else it changes says nothing until
+// the server has answered.
 
 import { made, mounting } from "./dom.js";
+
+const BEHIND = "data-dpviz-behind"; // see movement.js
 
 class RunStrip {
   constructor(parent) {
@@ -46,6 +49,7 @@ class RunStrip {
   hear({ run, seen }) {
     if (seen < this.ahead) return;
     this.ahead = 0;
+    this.held = null;
     this.run = run;
     this.change.textContent = run.change;
     this.draw(run.phrases.map(({ text }) => text));
@@ -66,8 +70,17 @@ class RunStrip {
     const phrases = this.run.phrases;
     if (!phrases.some((one) => one.field === field || one.others.includes(field))) return;
     this.ahead = phase === "enter" ? n : Infinity;
-    const now = (one, k) => (one.field === field ? live(one, text) : one.others.includes(field) ? "…" : this.texts[k]);
-    this.draw(phrases.map(now));
+    const before = this.held ?? this.texts;
+    const now = (one, k) => (one.field === field ? live(one, text) : one.others.includes(field) ? "…" : before[k]);
+    this.held = phrases.map(now);
+    requestAnimationFrame(() => requestAnimationFrame(() => this.follow())); // a chart has said then whether it is behind
+  }
+
+  // The number that moved, once a headline above a chart is not that of another value.
+  follow() {
+    if (!this.held || document.documentElement.hasAttribute(BEHIND)) return;
+    this.draw(this.held);
+    this.held = null;
   }
 
   pressed({ key }) {
@@ -76,6 +89,9 @@ class RunStrip {
 
   come(signal) {
     window.addEventListener("dpviz-move", ({ detail }) => this.run && this.moved(detail), { signal });
+    const watch = new MutationObserver(() => this.follow());
+    watch.observe(document.documentElement, { attributeFilter: [BEHIND] });
+    signal.addEventListener("abort", () => watch.disconnect());
     window.addEventListener("dpviz-run", ({ detail }) => this.hear(detail), { signal });
     window.addEventListener("keydown", (event) => this.pressed(event), { signal });
   }
