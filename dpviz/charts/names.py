@@ -291,7 +291,8 @@ def _costs(
     uprights: Sequence[float],
     plane: Plane,
 ) -> Array:
-    """How bad each place of a ring's name is: pixels away from its ring, and the square of those of room that it lacks.
+    """How bad each place of a ring's name is: pixels away from its ring, and the square of those of room that it lacks,
+    more where a line crosses it.
 
     Worse than any distance is a name behind another curve, as whose name it would be read; worse than that is one that
     lies on another name, and one at the plot's edge.
@@ -321,7 +322,7 @@ def _costs(
     )
     outside = np.abs(up - 0.5) * plane.inner > 0.5 * plane.inner - GAP
     worst = behind + 2.0 * (free < 1.0) + 4.0 * outside
-    costs = away + np.clip(_AWAY - room, 0.0, _AWAY) ** 2 + plane.height * worst
+    costs = away + np.clip(_AWAY - room, 0.0, _AWAY) ** 2 + GAP * (room <= 0.0) + plane.height * worst
     return np.asarray(costs.round(1))  # so that of equally good places the first one is taken
 
 

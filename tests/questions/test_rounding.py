@@ -82,7 +82,7 @@ SAID = [
     Said("divergence", f"without sampling: {NUMBER}", "≤", lambda a: a.given["noise_multiplier"] ** -2),
     Said("divergence", f"steps cost ε ≤ {NUMBER}", "≤", lambda a: a.facts.epsilon),
     Said("concentrated", rf"after T steps.*?≤ {NUMBER}", "≤", lambda a: a.facts.epsilon),
-    Said("divergence", f"α ≤ {NUMBER}", "≥", lambda a: a.facts.closed_last),
+    Said("divergence", f"holds.*?(?<!whole )α ≤ {NUMBER}", "≥", lambda a: a.facts.closed_last),
     Said("thresholds", f"fixed at σ = {NUMBER}", "=", lambda a: a.given["noise_multiplier"]),
     Said("thresholds", f"gives ε ≤ {NUMBER}", "≤", lambda a: a.facts.best[0][1].value),
     Said("tail", f"at ε = {NUMBER}", "=", lambda a: a.given["epsilon"]),

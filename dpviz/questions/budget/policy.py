@@ -279,7 +279,8 @@ def notes(f: PolicyFacts) -> Iterator[Note]:
     if f.target is not None and f.adaptive and f.filter_orders == "paper":
         yield Note(
             "The filter uses all orders with the whole δ each, as in the paper. If results choose noise or batch, that "
-            "is not proved. Choose “Yes” under “Steps may depend on results”: only then is the budget proven.",
+            "is not proved. Choose “Yes: one order, fixed in advance” under “Steps may depend on results”: only then "
+            "is the budget proven.",
             "caution",
         )
     if f.blocked:
