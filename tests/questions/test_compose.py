@@ -102,7 +102,7 @@ def test_every_curve_is_the_librarys_and_the_file_reads_back_equal(query, mechan
 @pytest.mark.parametrize(
     ("query", "why", "curves"),
     [
-        ("mech=allocation&curves=moments", "None of the curves switched on exists for this mechanism", "<b>PLD</b>"),
+        ("mech=allocation&curves=moments", "No curve that is switched on exists for this mechanism", "<b>PLD</b>"),
         ("mech=laplace&curves=bayesian", "exists for this mechanism", "<b>Rényi improved</b> or <b>PLD</b>"),
         ("curves=", "No curve is switched on", "<b>Bayesian DP (weaker)</b> or <b>PLD</b>"),
     ],

@@ -39,7 +39,7 @@ def headline(f: ComposeFacts) -> str:
 
 def without_curves(f: ComposeFacts) -> str:
     """That the chart is empty, and which curves there are."""
-    why = "None of the curves switched on exists for this mechanism" if f.curves else "No curve is switched on"
+    why = "No curve that is switched on exists for this mechanism" if f.curves else "No curve is switched on"
     *others, last = (f"<b>{NAMES[key]}</b>" for key in f.possible)
     return f"{why}: switch on {', '.join(others)}{' or ' * bool(others)}{last} under Show"
 
