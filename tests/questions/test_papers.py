@@ -84,7 +84,7 @@ def test_panels_are_what_the_question_of_each_draws(
 
 def test_panels_wait_for_estimates_of_steps() -> None:
     answer = asked(PANELS, pfigure="1")
-    assert answer.facts.bayesian == (None,) * 4
+    assert answer.facts.estimates == (None,) * 4
     assert isinstance(answer.plot, Panels)
     assert {len(panel.plot.lines) for panel in answer.plot.panels} == {2}
     assert "<b>…</b>" in PANELS.headline(answer)

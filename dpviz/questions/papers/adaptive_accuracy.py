@@ -278,7 +278,7 @@ def notes(f: AccuracyFacts) -> Iterator[Note]:
         )
         linear = gains(f.features)
         yield Note(
-            "Digits: a small CNN, three seeds, 20 epochs planned (Budget, “What did trained policies reach?”). With a "
+            "Digits: a small CNN, three seeds, 20 epochs planned: “What did trained policies reach?” has them. With a "
             f"linear layer on scattering features it is {points(linear['noise'])} points for adaptive noise and "
             f"{points(linear['batch'])} for adaptive batch."
         )

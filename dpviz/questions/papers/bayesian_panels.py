@@ -52,7 +52,7 @@ class PanelsFacts:
         return FIGURES[self.figure].quantiles
 
     @property
-    def bayesian(self) -> tuple[float | None, ...]:
+    def estimates(self) -> tuple[float | None, ...]:
         """The estimate of Bayesian DP at the figure's order, of each panel; None while it is computed."""
         return tuple(facts.bayesian_fixed for facts in self.panels)
 
@@ -106,7 +106,7 @@ def with_costs(answer: Answer[PanelsFacts], costs: list[Array]) -> Answer[Panels
 
 
 def headline(f: PanelsFacts) -> str:
-    first, *_, last = zip(f.quantiles, f.bayesian, strict=True)
+    first, *_, last = zip(f.quantiles, f.estimates, strict=True)
     ends = (f"<b>{estimate(epsilon)}</b> at quantile {quantile}" for quantile, epsilon in (first, last))
     return (
         f"{FIGURES[f.figure].place}, DP gives <b>ε = {numbers.up(f.dp, 4)}</b> in each panel; the Bayesian estimate "
@@ -115,7 +115,7 @@ def headline(f: PanelsFacts) -> str:
 
 
 def metrics(f: PanelsFacts) -> Iterator[Metric]:
-    for quantile, epsilon in zip(f.quantiles, f.bayesian, strict=True):
+    for quantile, epsilon in zip(f.quantiles, f.estimates, strict=True):
         yield Metric(f"Quantile {quantile}", estimate(epsilon), f"estimate; DP {numbers.up(f.dp, 4)}")
 
 
@@ -146,7 +146,7 @@ PANELS = Question(
     "Bayesian DP, Figs. 1, 3 and 4: all panels side by side",
     panels,
     Words(headline, metrics, notes, lambda _: FORMULAS, assumptions),
-    asks="bayesian",
+    asks="estimates",
     layout={"Question": ("figure", *experts(SEED))},
     slow=(Slow(draw, costs, with_costs),),
     option="panels",
