@@ -61,7 +61,7 @@ def test_what_a_link_or_a_preset_names_is_shown_though_it_is_at_its_default() ->
     key, preset = next((k, p) for k, p in PRESETS.items() if p.values.get("amp") == "linear")
     at = open_app("compose", f"preset={key}")
     assert preset in QUESTIONS["compose"].presets
-    open_part(at, "compose.group", ["Mechanism", "Show"], "Show")
+    open_part(at, "compose.group", ["Mechanism", "Gradients", "Show"], "Show")
     assert "Sampling in basic and strong" in labels(at)
 
 
