@@ -6,16 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.methods import Tight
 from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.experiments.record import ExperimentRecord, recorded
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Block, Metric, Note, Question, Rerun, Words
+from dpviz.questions.papers.reached import spent
 
 RECORD, USUAL = "thresholds", "usual"
-DELTA = 1e-5
 CURVES = {"fixed": look.ORANGE, "scaled": look.BLUE}
 
 
@@ -88,21 +86,17 @@ class ClippingRunsFacts:
 
 
 @remembered
-def spent() -> float:
-    """ε of each run at δ = 1e-5, by the PLD accountant.
+def spent_by_each() -> float:
+    """ε of each run at δ = 1e-5.
 
     Raises:
         ValueError: the runs have different mechanisms.
     """
     record = recorded(RECORD)
-    results = [record.result(record.settings[trial.arm], trial.seed) for trial in record.trials]
-    spending = {(result["examples"], *map(tuple, result["schedule"])) for result in results if result}
-    if len(spending) != 1:
-        raise ValueError(f"Expected all runs of {RECORD!r} with one mechanism, found {len(spending)}.")
-    [(examples, (sigma, batch, steps))] = spending
-    return float(
-        dpviz.epsilon(Tight.name, noise_multiplier=sigma, sample_rate=batch / examples, steps=int(steps), delta=DELTA)
-    )
+    mechanisms = {(trial.found["examples"], *map(tuple, trial.found["schedule"])) for trial in record.trials}
+    if len(mechanisms) != 1:
+        raise ValueError(f"Expected all runs of {RECORD!r} with one mechanism, found {len(mechanisms)}.")
+    return spent(record.trials[0].found)
 
 
 def runs_of(record: ExperimentRecord, arm: str) -> ThresholdRuns:
@@ -123,7 +117,7 @@ def thresholds() -> Answer[ClippingRunsFacts]:
     facts = ClippingRunsFacts(
         **curves,
         usual=usual,
-        epsilon=spent(),
+        epsilon=spent_by_each(),
         noise_multiplier=settings["noise_multiplier"],
         batch_size=settings["batch_size"],
         steps=settings["steps"],

@@ -1,7 +1,8 @@
 """Accuracy against ε by recorded runs of four networks: what does private training reach on digits?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -113,21 +114,25 @@ class ReachedFacts:
     arms: tuple[Reach, ...]
 
 
+def spent(found: Mapping[str, Any]) -> float:
+    """ε at δ = 1e-5 of the steps that a recorded run took, all of one mechanism, by the PLD accountant."""
+    [(sigma, batch, steps)] = found["schedule"]
+    rate = batch / int(found["examples"])
+    return float(dpviz.epsilon(Tight.name, noise_multiplier=sigma, sample_rate=rate, steps=int(steps), delta=DELTA))
+
+
 @remembered
 def reach(key: str, model: str, epsilon: float) -> Reach:
-    """From what was recorded: ε of the steps that were run, by the tight accountant."""
+    """From what was recorded."""
     record, name = recorded(key), f"{model}_{epsilon:g}"
     first, settings = record.of(name)[0].found, record.settings[name]
-    [(sigma, batch, steps)] = first["schedule"]
-    examples = int(first["examples"])
-    tight = dpviz.epsilon(Tight.name, noise_multiplier=sigma, sample_rate=batch / examples, steps=steps, delta=DELTA)
     return Reach(
         model=model,
         data=settings["data"],
         made=record.made,
-        examples=examples,
+        examples=int(first["examples"]),
         planned=epsilon,
-        epsilon=float(tight),
+        epsilon=spent(first),
         accuracies=tuple(record.values(name, "test_accuracy").tolist()),
         noise_multiplier=settings["noise_multiplier"],
         batch_size=settings["batch_size"],

@@ -1,6 +1,6 @@
 // My run in one line: its parts in words, a button that opens their fields, and the questions that one asks of it; below it,
-// what another mechanism changed. While a hand moves a number, its part follows as the headline does, and what else it changes says nothing until
-// the server has answered.
+// what another mechanism changed. While a hand moves a number, its part follows as the headline does, and what else it
+// changes says nothing until the server has answered.
 
 import { made, mounting } from "./dom.js";
 
