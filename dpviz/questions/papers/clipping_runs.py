@@ -86,17 +86,18 @@ class ClippingRunsFacts:
 
 
 @remembered
-def spent_by_each() -> float:
+def epsilon_of_each() -> float:
     """ε of each run at δ = 1e-5.
 
     Raises:
         ValueError: the runs have different mechanisms.
     """
     record = recorded(RECORD)
-    mechanisms = {(trial.found["examples"], *map(tuple, trial.found["schedule"])) for trial in record.trials}
+    results = [result for trial in record.trials if (result := record.result(record.settings[trial.arm], trial.seed))]
+    mechanisms = {(result["examples"], *map(tuple, result["schedule"])) for result in results}
     if len(mechanisms) != 1:
         raise ValueError(f"Expected all runs of {RECORD!r} with one mechanism, found {len(mechanisms)}.")
-    return spent(record.trials[0].found)
+    return spent(results[0])
 
 
 def runs_of(record: ExperimentRecord, arm: str) -> ThresholdRuns:
@@ -117,7 +118,7 @@ def thresholds() -> Answer[ClippingRunsFacts]:
     facts = ClippingRunsFacts(
         **curves,
         usual=usual,
-        epsilon=spent_by_each(),
+        epsilon=epsilon_of_each(),
         noise_multiplier=settings["noise_multiplier"],
         batch_size=settings["batch_size"],
         steps=settings["steps"],

@@ -114,10 +114,10 @@ class ReachedFacts:
     arms: tuple[Reach, ...]
 
 
-def spent(found: Mapping[str, Any]) -> float:
+def spent(result: Mapping[str, Any]) -> float:
     """ε at δ = 1e-5 of the steps that a recorded run took, all of one mechanism, by the PLD accountant."""
-    [(sigma, batch, steps)] = found["schedule"]
-    rate = batch / int(found["examples"])
+    [(sigma, batch, steps)] = result["schedule"]
+    rate = batch / int(result["examples"])
     return float(dpviz.epsilon(Tight.name, noise_multiplier=sigma, sample_rate=rate, steps=int(steps), delta=DELTA))
 
 
