@@ -15,7 +15,7 @@ WIDTH, GAP, MARGIN, INSET, LINE, LETTER = 760, 20, 12, 14, 18, 7
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #6b6963 }
-  .name { font-weight: 650; fill: #1a62ba }
+  .name { font-weight: 650; fill: #1f69c4 }
   rect { fill: #f5f4f1; stroke: #e2e0da }
   path { stroke: #8a877f; fill: none; marker-end: url(#end) }
   #end path { fill: #8a877f; stroke: none; marker-end: none }

@@ -158,7 +158,7 @@ def _bars(edges: Array, counts: Array) -> Trace:
         "x": short_floats((edges[:-1] + edges[1:]) / 2, 9),
         "width": short_floats(edges[1:] - edges[:-1], 9),
         "y": counts.tolist(),
-        "marker": {"color": look.rgba("#808080", 0.55), "line": {"width": 0}},
+        "marker": {"color": look.rgba(look.QUIET, 0.55), "line": {"width": 0}},
         "customdata": [f"{low} – {high}" for low, high in zip(ends[:-1], ends[1:], strict=True)],
         "hovertemplate": "%{customdata}: <b>%{y:,d}</b><extra></extra>",
         "name": "distances",

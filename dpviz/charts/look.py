@@ -1,10 +1,13 @@
 """The one look of every chart: colours, dashes, greys, fonts, inks, the base layout and Plotly's buttons.
 
-The palette was chosen for both themes at once (contrast ≥ 3 on #FFFFFF and on #171614, CIEDE2000 ≥ 16.8 between any
-two under the three colour blindnesses), because Plotly keeps a line's colour when the theme is switched. Text needs
-more: WCAG 2.1 asks for a contrast of 3 of a line and of 4.5 of text (success criteria 1.4.11 and 1.4.3). No colour
-reaches 4.5 on both grounds, so names have an `ink` for each, of which the browser takes the theme's. Lines that must be
-quiet are a half-transparent grey, which is quiet on both grounds.
+A colour means the same on every page: each family of accountants has one (`FAMILIES`), and no curve of a family has
+another. Marks that are no accountant's have one of the same palette, which says nothing but that they differ.
+
+The palette was chosen for both themes at once (contrast above 3.1 on #FFFFFF and on #171614), because Plotly keeps a
+line's colour when the theme is switched. For those who see no green or no red, families of one lightness have another
+dash. Text needs more: WCAG 2.1 asks for a contrast of 3 of a line and of 4.5 of text (success criteria 1.4.11 and
+1.4.3). No colour reaches 4.5 on both grounds, so names have an `ink` for each, of which the browser takes the theme's.
+Lines that must be quiet are a half-transparent grey, which is quiet on both grounds.
 """
 
 import re
@@ -28,11 +31,54 @@ from dpviz.accounting.methods import (
 
 PlotlyDict = dict[str, Any]  # a figure, or a part of one, as Plotly reads it
 
-BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a27c", "#ab83b1", "#7a5f32", "#636363")
+BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY, RED = PALETTE = (
+    "#1f69c4",
+    "#d47721",
+    "#32a27a",
+    "#a97fb0",
+    "#7e6336",
+    "#696969",
+    "#b5366b",
+)
+PALE_RED, PALE_GREY = "#d3678f", "#8c8c8c"
+ANOTHER_PERSON = "bayesian_another"  # Bayesian DP beside that of the same person in each step
+# Of Bayesian DP by the quantile that C is of, from red to gold around its orange: the smaller, the redder.
+QUANTILES = {
+    "q01": "#b8443a",
+    "q05": "#c04f36",
+    "q25": "#cb6330",
+    "q50": ORANGE,
+    "q75": "#c27f1a",
+    "q95": "#b08412",
+    "q99": "#9c860c",
+}
+# Of policies that choose the noise or the batch of an epoch.
+POLICIES = {
+    "fixed": GREY,
+    "baseline": GREY,
+    "noise": BLUE,
+    "batch": ORANGE,
+    "tune": GREEN,
+    "last": GREEN,
+    "all": MAUVE,
+}
+# Of what a training run measures, by the first word of its name.
+MEASURED = {
+    "test": BLUE,
+    "train": GREY,
+    "posterior": ORANGE,
+    "private": GREEN,
+    "batch": MAUVE,
+    "drawn": GREY,
+    "expected": BLUE,
+}
+# Of pages: a link on dark, words of caution and of problems on either ground. Controls are grey.
+ACCENTS = ("#7fb2f0", "#8a4a06", "#e2a05c", "#c23b3b", "#9c2626", "#f2a5a5")
+QUIET = "#808080"  # guides, and a histogram without a name
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
 AXIS = "rgba(128,128,128,0.45)"
-BAND, EDGE = 0.18, 0.85  # opacity of a band and of its edges
+BAND, EDGE = 0.18, 0.95  # opacity of a band and of its edges
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0
@@ -60,31 +106,41 @@ FAMILIES: dict[str, Style] = {
     Renyi("classic").family: Style(GREEN, "longdashdot", 2.0),
     ClosedForm.name: Style(BROWN),
     BAYESIAN: Style(ORANGE, width=2.75),
+    ANOTHER_PERSON: Style(ORANGE, "20px,4px", 2.75),
     Strong.name: Style(MAUVE),
-    Basic.name: Style(GREY, width=2.0),
-    Tight.name: Style("#808080", width=1.5),
-    # What one may stop at any time, or within a budget: solid to the eye, for none of them meets the solid blue,
-    # orange or mauve of other pages, and yet a style of its own.
-    OdometerAccountant.name: Style(BLUE, "4000px,1px", 2.75),
-    "odometer_run": Style(MAUVE, "4000px,2px", 2.5),  # beside the moments accountant, which is blue
-    "odometer_other": Style(BLUE, "longdashdot", 2.0),
-    MixtureOdometer.name: Style(GREEN, "4000px,1px", 2.5),
-    FILTER: Style(ORANGE, "4000px,1px", 2.5),
-    "rogers": Style(MAUVE, "4000px,1px"),
+    Basic.name: Style(PALE_GREY, "20px,4px", 2.0),
+    Tight.name: Style(GREY),
+    # What one may stop at any time, or within a budget: one hue, a dash each, and two lightnesses.
+    MixtureOdometer.name: Style(RED, "20px,3px", 2.5),
+    OdometerAccountant.name: Style(PALE_RED, "12px,3px", 2.75),
+    "odometer_other": Style(PALE_RED, "12px,3px,3px,3px", 2.25),
+    FILTER: Style(RED, "30px,4px,4px,4px", 2.5),
+    "rogers": Style(PALE_RED, "30px,6px"),
     "budget": Style(GREY, "longdashdot", 1.5),
 }
 
-# Styles of lines that are no accountant's, and bring their own colour or are grey.
-SOLID, NEUTRAL, DASHED = Moments.name, Basic.name, Renyi("classic").family
+# Styles of lines that are no accountant's; most bring their own colour.
+SOLID, NEUTRAL, DASHED, AT_VOTES = "solid", "neutral", "dashed", "at_votes"
+PLAIN: dict[str, Style] = {
+    SOLID: Style(BLUE),
+    NEUTRAL: Style(GREY, width=2.0),
+    DASHED: Style(GREY, "longdashdot", 2.0),
+    AT_VOTES: Style(BROWN),  # ε of PATE that only holds for the votes there are
+}
 
 
 def style(family: str) -> Style:
     """The style of a family; a name without one gets a colour of its own, the same at each run."""
-    if family in FAMILIES:
-        return FAMILIES[family]
+    if given := FAMILIES.get(family) or PLAIN.get(family):
+        return given
     which = sum(family.encode())
     dashes = ("solid", "longdashdot", "longdash")
     return Style(PALETTE[which % len(PALETTE)], dashes[which // len(PALETTE) % len(dashes)])
+
+
+def measured(name: str) -> str:
+    """The colour of a quantity that a training run measures."""
+    return MEASURED.get(name.split()[0], BLUE)
 
 
 def rgba(color: str, opacity: float) -> str:
@@ -105,7 +161,7 @@ def base_layout(height: int, margin: dict[str, int]) -> PlotlyDict:
         "font": {"size": SMALL_SIZE + 0.5},
         "hoverlabel": {"font": {"size": LABEL_SIZE}, "align": "left"},
         "dragmode": "zoom",
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "rgba(128,128,128,0.6)", "activecolor": "#7f7f7f"},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "rgba(128,128,128,0.6)", "activecolor": QUIET},
     }
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +82,8 @@ class Line:
         write: how the table writes y; as the y axis says where None.
         explained: whether somebody else says why there is nothing to draw, where that is so.
         spread: lowest and highest of what y is the mean of, drawn as error bars; shape (n,) each.
-        stairs: whether y stays until the next x: the upper side of what falls, and nothing else is known between.
+        stairs: the upper side of what is known only at these x: of what is "falling", y stays until the next one; of
+            what is "rising", it holds since the one before. None for a straight line between them.
     """
 
     key: str
@@ -102,7 +103,7 @@ class Line:
     write: Callable[[float], str] | None = None
     explained: bool = False
     spread: tuple[Numbers, Numbers] | None = None
-    stairs: bool = False
+    stairs: Literal["falling", "rising"] | None = None
 
     def __post_init__(self) -> None:
         shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]

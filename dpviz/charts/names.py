@@ -388,7 +388,7 @@ def guide_marks(
     for guide in guides:
         place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
         if -1e-9 <= place <= 1 + 1e-9:
-            lines.append(_straight(guide.axis, place, color=look.rgba("#808080", 0.8), width=1.5, dash="dash"))
+            lines.append(_straight(guide.axis, place, color=look.rgba(look.QUIET, 0.8), width=1.5, dash="dash"))
             others = courses + [np.full_like(x, level) for level in levels if level != place]
             named = _on_level if guide.axis == "y" else _on_upright
             if guide.name:

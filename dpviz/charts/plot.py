@@ -238,20 +238,21 @@ class LinePlot:
         return f"{sentence} {self.summary}".strip()
 
     def with_pinned(self, pinned: Sequence[tuple[str, Any]]) -> Self:
-        plots = [(name, other) for name, other in pinned if isinstance(other, LinePlot)]
-        lines = tuple(
-            replace(line, key=f"{name}.{line.key}", name=f"{name}: {line.name}", faded=True)
-            for name, other in plots
-            for line in other.lines
-            if line.kept and not line.faded
-        )
-        rings = tuple(
-            replace(ring, text=f"{name}: {ring.text}", name="", kept=False, color=look.GREY)
-            for name, other in plots
-            for ring in other.rings
-            if ring.kept
-        )
-        return replace(self, lines=self.lines + lines, rings=rings + self.rings)
+        """What a pinned state changes: a curve or a ring that is here already is not repeated."""
+        lines, rings = list(self.lines), list(self.rings)
+        for name, other in pinned:
+            if not isinstance(other, LinePlot):
+                continue
+            for line in other.lines:
+                if line.kept and not line.faded and not any(_alike(line, there) for there in lines):
+                    end = f"{name}: {line.end}" if line.end else line.end
+                    lines.append(
+                        replace(line, key=f"{name}.{line.key}", name=f"{name}: {line.name}", end=end, faded=True)
+                    )
+            for ring in other.rings:
+                if ring.kept and (ring.x, ring.y) not in [(there.x, there.y) for there in rings]:
+                    rings.insert(0, replace(ring, text=f"{name}: {ring.text}", name="", kept=False, color=look.GREY))
+        return replace(self, lines=tuple(lines), rings=tuple(rings))
 
     def table(self) -> pd.DataFrame:
         curves = [line for line in self.lines if not line.faded]
@@ -285,6 +286,18 @@ class LinePlot:
         columns += [(fact.filed, curves[0].x, fact.values) for fact in self.columns]
         along = {name: _along(x, own, floats(values).tolist(), math.nan) for name, own, values in columns}
         return pd.DataFrame({self.x.filed: x} | along, dtype=float)
+
+
+def _alike(line: Line, other: Line) -> bool:
+    """Whether two curves of one kind are the same where both have points; a frame has fewer."""
+    x, y, other_x, other_y = (floats(v) for v in (line.x, line.y, other.x, other.y))
+    both, own, others = np.intersect1d(x, other_x, return_indices=True)
+    return (
+        (line.family, line.approximate) == (other.family, other.approximate)
+        and both.size > 1
+        and max(x[-1], other_x[-1]) == both[-1]
+        and np.array_equal(y[own], other_y[others], equal_nan=True)
+    )
 
 
 def _union(places: Sequence[Numbers]) -> Array:

@@ -14,6 +14,7 @@ from dpviz.fields import numbers
 
 Trace = look.PlotlyDict
 MOST_BARS = 30  # of a line
+STAIRS = {"falling": "hv", "rising": "vh"}  # Plotly's names
 QUIET: Trace = {"hoverinfo": "skip", "showlegend": False}
 _FINE = 400  # places along an area
 
@@ -69,7 +70,9 @@ def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False)
     shown = line.seen(plane.y.log)
     x, y = floats(line.x), floats(line.y)
     xs, ys = short_floats(x), short_floats(np.where(shown, y, np.nan))
-    stroke = {"color": line.hue, "width": line.width, "dash": line.dash} | ({"shape": "hv"} if line.stairs else {})
+    stroke = {"color": line.hue, "width": line.width, "dash": line.dash} | (
+        {"shape": STAIRS[line.stairs]} if line.stairs else {}
+    )
     common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1}
     whole = bool(shown.all()) and x[0] <= plane.x.low and x[-1] >= plane.x.high
     if whole and line.dotted_from is None and line.dotted_until is None:

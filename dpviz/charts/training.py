@@ -13,16 +13,7 @@ from dpviz.charts.histogram import counted_histogram
 from dpviz.charts.marks import Band, Floor, Line, extremes, floats
 from dpviz.fields import numbers
 
-FAMILY = FAMILIES | {MixtureOdometer.name: "odometer_run", bayesian.NAME: bayesian.NAME}
-COLORS = {
-    "test": look.BLUE,
-    "train": look.GREY,
-    "posterior": look.ORANGE,
-    "private": look.GREEN,
-    "batch": look.MAUVE,
-    "drawn": look.GREY,
-    "expected": look.BLUE,
-}
+FAMILY = FAMILIES | {name: name for name in (MixtureOdometer.name, bayesian.NAME)}
 
 
 def epsilon_chart(
@@ -117,7 +108,7 @@ def series_chart(
     """Quantities of one unit against the step, or against the ε that each was bought with.
 
     Args:
-        series: name → (x, values), each shape (n,), x ascending; a name of COLORS has that colour.
+        series: name → (x, values), each shape (n,), x ascending; `look.measured` says its colour.
         across: the axis of x.
         y_title: axis title with unit.
         kind: how values are written, as of an Axis.
@@ -130,8 +121,7 @@ def series_chart(
         keep = extremes(y)
         keep = keep[np.isfinite(x[keep])]
         if keep.size:
-            color = COLORS.get(name.split()[0], look.BLUE)
-            lines.append(Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color))
+            lines.append(Line(name, name, x[keep], y[keep], look.NEUTRAL, color=look.measured(name)))
     return LinePlot(across, Axis(y_title, kind=kind, shown=y_range), tuple(lines), floors=tuple(floors)).chart(height)
 
 

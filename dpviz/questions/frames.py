@@ -96,7 +96,8 @@ class Sweep:
         packer = Packer()
         try:
             shown, parts = self.frame(text)
-            content = as_json({**shown, "figure": packer.figure(shown["figure"], hover=False)})
+            figure = packer.figure(shown["figure"], hover=False)
+            content = as_json({**shown, "figure": figure, "waits": bool(parts.missing)})
             works = [slow.work for slow in self.question.slow]
             missing = tuple((works.index(work), key) for work, key in (part.name for part in parts.missing))
             return Packed(content, packer.columns, missing, kept=not parts.failed)

@@ -21,6 +21,7 @@ from dpviz.ui.registry import FIELDS, OF_PAGE, PRESET
 from dpviz.ui.state import Keys
 
 MOST = 100
+MOST_NAMED = 3  # settings in a pin's name
 
 
 def fields() -> tuple[AnyField, ...]:
@@ -175,19 +176,20 @@ def show_pin(pin: str) -> None:
     apply(dict(parse_qsl(pin, keep_blank_values=True)))
 
 
-def pin_difference(pin: str) -> str:
-    """A pin by what differs from the present state, at most three things: its name on a chart."""
-    read = state.reader(pin)
-    differs = [
-        f"{field.symbol} {field.show(read(field))}"
-        for field in fields()
-        if field.symbol and field.key not in READINGS and field.write(read(field)) != field.write(state.get(field))
-    ]
-    named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
-    return named or "pinned"
+def pin_names() -> list[str]:
+    """Each pin by its values of what differs, among the pins first, then from the present state; three at most.
+
+    A pin that says what the present state says is called by its mechanism.
+    """
+    readers = [state.reader(pin) for pin in pins()]
+    named = [field for field in fields() if field.symbol and field.key not in READINGS]
+    written = {field.key: [field.write(read(field)) for read in readers] for field in named}
+    among = [field for field in named if len(set(written[field.key])) > 1]
+    others = [field for field in named if len(set(written[field.key])) == 1]
+    beside = [field for field in others if field.write(state.get(field)) not in written[field.key]]
+    return [_name(read, [*among, *beside] or [SIGMA, RATE, STEPS]) for read in readers]
 
 
-def pin_name(pin: str) -> str:
-    """A pin by its mechanism: its name in the list, which does not change as sliders move."""
-    read = state.reader(pin)
-    return " · ".join(f"{field.symbol} {field.show(read(field))}" for field in (SIGMA, RATE, STEPS))
+def _name(read: Reader, differing: list[AnyField]) -> str:
+    text = " · ".join(f"{field.symbol} {field.show(read(field))}" for field in differing[:MOST_NAMED])
+    return text + " …" * (len(differing) > MOST_NAMED)

@@ -258,8 +258,8 @@ def _tools() -> None:
 
 
 def _pins() -> None:
-    for index, pin in enumerate(history.pins()):
-        name = plain(history.pin_name(pin))
+    for index, (pin, named) in enumerate(zip(history.pins(), history.pin_names(), strict=True)):
+        name = plain(named)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 name, key=f"pin.show.{index}", on_click=history.show_pin, args=(pin,), help="Go back to this state."

@@ -234,7 +234,7 @@ def _printed(question: AnyQuestion, answer: AnyAnswer) -> str:
 def _pinned(shown: Page, question: AnyQuestion) -> list[tuple[str, Plot]]:
     """Plots of pinned states that answer this question, with their slow part where it is there."""
     built = []
-    for pin in history.pins():
+    for pin, name in zip(history.pins(), history.pin_names(), strict=True):
         get = state.reader(pin)
         if shown.question(get) is not question and not shown.pins_follow:  # it has other axes
             continue
@@ -244,5 +244,5 @@ def _pinned(shown: Page, question: AnyQuestion) -> list[tuple[str, Plot]]:
             if not isinstance(error, ValueError):  # which says that these settings allow no answer here
                 boundary.log(shown.key, error)
             continue
-        built.append((history.pin_difference(pin), answer.plot))
+        built.append((name, answer.plot))
     return built

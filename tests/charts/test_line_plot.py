@@ -512,3 +512,16 @@ def test_a_printed_value_stands_beside_what_the_curve_of_its_family_gives_there(
     assert plot.compared(points) == beside
     assert plot.compared(()) == ""
     assert replace(plot, lines=(replace(line, faded=True),)).compared(points) == "", "no pinned curve"
+
+
+def test_a_pin_brings_only_what_it_changes() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    same = Line("dp", "DP", x, x, "moments")
+    coarse = replace(same, x=x[[0, 3]], y=x[[0, 3]])
+    other = Line("bayesian", "Bayesian", x, 0.5 * x, BAYESIAN, end="weaker")
+    plot = LinePlot(Axis("steps"), Axis("ε"), (coarse, replace(other, y=0.4 * x)))
+    both = plot.with_pinned([("shape 1", replace(plot, lines=(same, other))), ("shape 2", plot)])
+    assert [line.name for line in both.lines] == ["DP", "Bayesian", "shape 1: Bayesian"]
+    assert both.lines[-1].end == "shape 1: weaker", "its end says whose it is"
+    longer = replace(same, x=np.append(x, 5.0), y=np.append(x, 5.0))
+    assert len(plot.with_pinned([("T 5", replace(plot, lines=(longer,)))]).lines) == 3, "it goes further"

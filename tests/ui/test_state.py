@@ -72,6 +72,20 @@ def test_pin_go_on_go_back_unpin():
     assert at.session_state["pins"] == []
 
 
+def pin_names(at):
+    return [button.label for button in at.button if (button.key or "").startswith("pin.show")]
+
+
+def test_a_pin_is_named_by_what_differs_and_else_by_its_mechanism() -> None:
+    at = open_app("compose", "pin=shape%3D1&pin=shape%3D2&pin=shape%3D4")
+    assert pin_names(at) == ["shape 1", "shape 2", "shape 4"]
+    enter(at, "sigma", "10")
+    assert pin_names(at) == ["shape 1 · σ 4", "shape 2 · σ 4", "shape 4 · σ 4"]
+    at = open_app("compose", "sigma=3&pin=sigma%3D3")
+    assert len(pin_names(at)) == 1
+    assert pin_names(at)[0].startswith("σ 3 · q 0.01"), "it is the present state"
+
+
 def link(at):
     """What the address bar will say."""
     scripts = [element.proto.body for element in at.get("html") if "history.replaceState" in element.proto.body]

@@ -7,6 +7,7 @@ import { axesOf, placed } from "./axes.js";
 import { parsed } from "./columns.js";
 import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
+import { withEarlier } from "./earlier.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
 import { hear, listen } from "./heard.js";
@@ -102,9 +103,21 @@ class MountedChart {
     const found = this.data.words?.notes?.matchAll(/dpviz-(?:caution|problem)"[^>]*>(.*?)<\/div>/gs) ?? [];
     const cautions = [...found].map(([, words]) => words.replace(/<[^>]*>/g, "").length);
     if (resized) this.height = heightHere(this.plot, this.whole.layout, this.data.fills, cautions);
-    this.figure = this.fitting(this.whole);
+    this.figure = this.fitting(this.complete(this.whole, this.data.slow_parts, this.moves()));
     this.plot.style.height = `${this.figure.layout.height}px`;
     this.plot.classList.toggle("fitted", this.figure !== this.whole);
+  }
+
+  // A figure with what it still `waits` for, as that was last, where it differs from before by a number that `moved`
+  // alone. One such figure stays one.
+  complete(figure, waits, moved) {
+    if (!waits) return (this.last = figure);
+    if (!moved) return figure;
+    if (this.completedOf !== figure || this.completedFrom !== this.last) {
+      this.completion = withEarlier(figure, this.last);
+      [this.completedOf, this.completedFrom] = [figure, this.last];
+    }
+    return this.completion;
   }
 
   fitting(figure) {
@@ -223,13 +236,17 @@ class MountedChart {
   }
 
   // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
+  moves() {
+    const before = Object.values(this.tokens ?? {});
+    return Object.values(this.data.frames).some((token) => before.includes(token));
+  }
+
+  // Whether the axes of before may hold for it.
   follows() {
     const before = Object.values(this.tokens ?? {});
-    const same = (token) => before.includes(token);
-    const now = Object.values(this.data.frames);
     // Nothing moved but a slow part that came: axes that were the figure's own stay its own.
-    if (this.shown && this.seen === this.data.seen && now.every(same) && this.hand.home(this.shown.layout)) return false;
-    return now.some(same);
+    const came = this.shown && this.seen === this.data.seen && Object.values(this.data.frames).every((token) => before.includes(token));
+    return !(came && this.hand.home(this.shown.layout)) && this.moves();
   }
 
   offerFit() {
@@ -246,7 +263,7 @@ class MountedChart {
   forget() {
     this.plotter.purge();
     this.hand?.end();
-    this.source = this.wanted = this.shown = this.hand = this.tokens = null;
+    this.source = this.wanted = this.shown = this.hand = this.tokens = this.last = null;
     this.fit.hidden = true;
   }
 
@@ -269,7 +286,7 @@ class MountedChart {
 
   showFrame(frame, field) {
     if (!this.hand) return false;
-    const figure = this.fitting(frame.figure);
+    const figure = this.fitting(this.complete(frame.figure, frame.waits, true));
     const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
     this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));

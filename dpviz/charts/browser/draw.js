@@ -225,9 +225,9 @@ export class Hand {
   }
 }
 
-// A trace as an SVG path. Stairs keep a value until the next x, as Plotly draws them.
+// A trace as an SVG path. Stairs ("hv", "vh") as Plotly draws them.
 export function pathOf({ x: xs, y: ys, fill, line }, across, down) {
-  const stairs = line?.shape === "hv";
+  const shape = line?.shape; // stairs
   let d = "";
   let pen = false;
   for (let i = 0; i < xs.length; i++) {
@@ -238,7 +238,9 @@ export function pathOf({ x: xs, y: ys, fill, line }, across, down) {
       continue;
     }
     const [u, v] = [x, y].map((p) => Math.min(Math.max(p, -FAR), FAR).toFixed(2));
-    d += pen && stairs ? `H${u}V${v}` : `${pen ? "L" : "M"}${u},${v}`;
+    if (pen && shape === "hv") d += `H${u}V${v}`;
+    else if (pen && shape === "vh") d += `V${v}H${u}`;
+    else d += `${pen ? "L" : "M"}${u},${v}`;
     pen = true;
   }
   return fill && d ? `${d}Z` : d;

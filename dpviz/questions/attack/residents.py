@@ -49,13 +49,13 @@ def residents(*, share: Annotated[float, SHARE], **setting: Any) -> Answer[Resid
     x = np.geomspace(1e-5, 0.9, 31)
     own = release.own_epsilon(np.quantile(people.incomes, 1.0 - x), people.limit)
     lines = [
-        Line("dp", "ε of the release", x, np.full(x.shape, release.epsilon), look.SOLID, color=look.GREEN, kept=False),
+        Line("dp", "ε of the release", x, np.full(x.shape, release.epsilon), look.SOLID, color=look.BROWN, kept=False),
         Line("own", "own ε (knowing all)", x, own, look.SOLID, color=look.BLUE),
     ]
     most, cut = math.nan, False
     if release.gaussian:
         promised = bayesian_along(x, release, people)
-        lines.append(Line(BAYESIAN, "Bayesian DP (weaker)", x, promised, BAYESIAN, color=look.ORANGE))
+        lines.append(Line(BAYESIAN, "Bayesian DP (weaker)", x, promised, BAYESIAN))
         # The value at the nearest share that leaves out no more than 1 %: never too favourable.
         most = float(promised[int(np.searchsorted(x, 0.01 * (1 + 1e-12), side="right")) - 1])
         cut = bool((release.delta * x <= LEAST_DELTA).any())

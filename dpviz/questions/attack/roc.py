@@ -116,13 +116,13 @@ def roc(
     lines = []
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
-        lines.append(Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BLUE, kept=False))
+        lines.append(Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BROWN, kept=False))
         facts = replace(facts, success=facts.alone, bound=(np.array([epsilon]), np.array([delta])))
     if math.isfinite(epsilon) and Renyi().family not in excluded:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
         failure = np.minimum(np.asarray(dpviz.delta(Renyi.name, mechanism=mechanism, steps=steps, epsilon=at)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
-        lines.append(Line(Renyi.name, "Rényi, all ε", x, curve, look.SOLID, color=look.GREEN))
+        lines.append(Line(Renyi.name, "Rényi, all ε", x, curve, Renyi().family))
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=(at, failure))
     if facts.unsampled is not None:
         exact = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=facts.unsampled))
@@ -207,7 +207,7 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
     best = answer.facts.best(rates)
     if best is None or not answer.facts.profiles:
         return answer.plot
-    curve = Line(Tight.name, "PLD, all ε", rates, best, look.SOLID, color=look.ORANGE)
+    curve = Line(Tight.name, "PLD, all ε", rates, best, Tight.name)
     kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != Tight.name)
     return replace(answer.plot, lines=(*kept, curve))
 

@@ -95,7 +95,7 @@ def individual(
         y=Axis("share that may still take part", name="share", shown=(-0.02, 1.05)),
         lines=(
             Line("people", "people", x, people, FILTER),
-            Line("weight", "their gradients", x, weight, FILTER, color=look.BROWN),
+            Line("weight", "their gradients", x, weight, look.SOLID, color=look.BROWN),
             Line("ordinary", "one filter for all", x, all_alike, "budget", kept=False),
         ),
         guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),),

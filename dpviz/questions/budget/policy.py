@@ -15,7 +15,7 @@ from dpviz.accounting.adaptive.policy_trajectory import (
     Scenario,
     policy_trajectory,
 )
-from dpviz.charts import Axis, Column, Line, LinePlot
+from dpviz.charts import Axis, Column, Line, LinePlot, look
 from dpviz.fields import choice, number, numbers
 from dpviz.questions import (
     DELTA,
@@ -33,7 +33,7 @@ from dpviz.questions import (
     units,
 )
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import ASSUMPTIONS, COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
+from dpviz.questions.budget.shared import ASSUMPTIONS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
 from dpviz.questions.layout import FieldControl, Layout, Reader, experts
 
 ACCOUNT = choice("bread")
@@ -202,8 +202,8 @@ def policy(
                 NAMES[key],
                 trajectory.epochs,
                 getattr(trajectory, quantity),
-                ODOMETER,
-                color=COLORS[key],
+                ODOMETER if costs else look.SOLID,
+                color=look.POLICIES[key],
                 hover=(Column("σ", trajectory.noise_multiplier), Column("batch", trajectory.batch_size)),
             )
             for key, trajectory in trajectories.items()

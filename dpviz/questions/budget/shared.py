@@ -10,7 +10,7 @@ from dpviz.accounting.adaptive.filter import NAME as FILTER
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.adaptive.one_order import one_order_filter
 from dpviz.accounting.methods import MixtureOdometer, OdometerAccountant, Renyi
-from dpviz.charts import Axis, Floor, Line, Span, look
+from dpviz.charts import Axis, Floor, Line, Span
 from dpviz.fields import choice, number, numbers, several
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import Block, Formula, Note, cards
@@ -28,7 +28,6 @@ SHOWN = choice("bshow")
 
 ODOMETER, MIXTURE = OdometerAccountant.name, MixtureOdometer.name
 NAMES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
-COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
 # What is drawn besides ε; the settings of an epoch stand at its end.
 QUANTITIES = {"noise": "noise_multiplier", "batch": "batch_size", "accuracy": "accuracy"}
 

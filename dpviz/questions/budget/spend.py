@@ -126,7 +126,15 @@ def spend(
         along = np.concatenate(x)
         lines += [
             Line("filled", "filter: filled", along, np.concatenate(filled), FILTER),
-            Line(ODOMETER, OdometerAccountant().label, along, np.concatenate(running), ODOMETER, kept=False),
+            Line(
+                ODOMETER,
+                OdometerAccountant().label,
+                along,
+                np.concatenate(running),
+                ODOMETER,
+                kept=False,
+                stairs="rising",
+            ),
         ]
     if ahead_x.size > 1:
         lines.append(Line("ahead", "coming block", ahead_x, ahead, "budget", approximate=True, kept=False))

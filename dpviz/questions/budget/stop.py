@@ -200,6 +200,7 @@ def curve_lines(
             approximate=key == "planned",
             hover=(Column("α", orders[key], key="order"),) if key in orders else (),
             kept=key in (ODOMETER, MIXTURE, "planned"),
+            stairs="rising" if key in (ODOMETER, "other") else None,  # filters that double in size
         )
         for key, name in NAMES.items()
         if key in curves and key in values

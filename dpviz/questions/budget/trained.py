@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from dpviz.charts import Axis, Column, Line, LinePlot, Ring
+from dpviz.charts import Axis, Column, Line, LinePlot, Ring, look
 from dpviz.experiments.record import ExperimentRecord, Spread, Trial
 from dpviz.fields import choice, numbers
 from dpviz.questions import (
@@ -27,7 +27,7 @@ from dpviz.questions import (
 )
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.courses import Course, courses, mean_and_range
-from dpviz.questions.budget.shared import COLORS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
+from dpviz.questions.budget.shared import NAMES, ODOMETER, QUANTITIES, budget_axis, floors
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
 RUNS, NETWORK = choice("brun"), choice("bnet")
@@ -92,8 +92,8 @@ def trained(
     for key, of_seeds in arms.items():
         epochs, mean, lowest, highest = mean_and_range(of_seeds, quantity)
         ends = (Column("lowest", lowest), Column("highest", highest))
-        colour, spread = COLORS[key], (lowest, highest)
-        lines.append(Line(key, NAMES[key], epochs, mean, ODOMETER, color=colour, hover=ends, spread=spread))
+        family, colour = ODOMETER if costs else look.SOLID, look.POLICIES[key]
+        lines.append(Line(key, NAMES[key], epochs, mean, family, color=colour, hover=ends, spread=(lowest, highest)))
     end = max((float(run.epochs[-1]) for of_seeds in arms.values() for run in of_seeds), default=1.0)
     end = end if budgeted else max(end, 8.0)  # up to where the paper's printed values lie
     plot = LinePlot(
@@ -122,7 +122,7 @@ def end_of_runs(arm: str, runs: Sequence[Course], quantity: str, y: Axis) -> Rin
     end, last = (Spread.of([float(getattr(run, name)[-1]) for run in runs]) for name in ("epochs", quantity))
     text = f"mean of the {len(runs)} runs at their ends, after {epochs_text(end.mean)} epochs on average"
     name = y.writes(last.mean)
-    return Ring(end.mean, last.mean, f"{NAMES[arm]}: {text}", COLORS[arm], last.lowest, last.highest, name=name)
+    return Ring(end.mean, last.mean, f"{NAMES[arm]}: {text}", look.POLICIES[arm], last.lowest, last.highest, name=name)
 
 
 def zoomed(lines: Sequence[Line]) -> tuple[float, float]:

@@ -149,13 +149,13 @@ def length_and_rate(
 def claim_and_bounds(facts: CheckFacts) -> DotPlot:
     """The claim and the bounds on one axis: an upper end is rounded up, a lower one down."""
     claimed, most = facts.claim, [numbers.up(value, 4) for value in (facts.high, facts.renyi)]
-    marks = [] if claimed is None else [("claimed", "claimed", claimed, numbers.entered(claimed), look.GREY)]
+    marks = [] if claimed is None else [("claimed", "claimed", claimed, numbers.entered(claimed), look.BROWN)]
     if facts.low is not PENDING and facts.low > 0.0:
-        marks.append(("low", "at least", facts.low, numbers.at_least(facts.low, 4), look.ORANGE))
+        marks.append(("low", "at least", facts.low, numbers.at_least(facts.low, 4), look.GREY))
     if facts.high < facts.renyi:
-        marks.append(("high", "at most", facts.high, most[0], look.GREEN))
+        marks.append(("high", "at most", facts.high, most[0], look.GREY))
     if facts.renyi <= LARGEST or facts.high == facts.renyi:
-        marks.append((Renyi.name, "at most, Rényi", facts.renyi, most[1], look.MAUVE))
+        marks.append((Renyi.name, "at most, Rényi", facts.renyi, most[1], look.GREEN))
     dots = tuple(Dot(name, at, text, f"{name}: ε = {at:.4g}", color, key=key) for key, name, at, text, color in marks)
     axis = Axis("ε", column="epsilon", log=True)
     return DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim")

@@ -182,7 +182,7 @@ def law_lines(facts: ComposeFacts) -> list[Line]:
     if facts.same is None:
         return [law_line(facts.law, delta_mu)]
     same = replace(law_line(facts.same, delta_mu), key="bayesian_same", end="same person (weaker)", kept=False)
-    another = replace(law_line(facts.law, delta_mu), end="another each step (weaker)", color=look.BROWN)
+    another = replace(law_line(facts.law, delta_mu), end="another each step (weaker)", family=look.ANOTHER_PERSON)
     return [
         replace(same, name=f"{NAMES[BAYESIAN]}, the same person in every step"),
         replace(another, name=f"{NAMES[BAYESIAN]}, another in each step"),

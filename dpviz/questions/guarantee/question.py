@@ -177,7 +177,7 @@ def profile(facts: CardFacts) -> LinePlot:
     ends = np.array(list(points))
     x = np.unique(np.concatenate([np.linspace(*pair, 9) for pair in pairwise(ends)] or [ends]))
     y = np.interp(np.exp(x - ends[-1]), np.exp(ends - ends[-1]), list(points.values())) if points else x
-    line = Line("profile", "at most", x, y, look.SOLID, color=look.ORANGE)
+    line = Line("profile", "at most", x, y, Tight.name)
     plot = LinePlot(
         x=Axis("ε", column="epsilon"),
         y=Axis("δ", column="delta", log=True, kind="delta"),
@@ -188,7 +188,7 @@ def profile(facts: CardFacts) -> LinePlot:
     if isinstance(losses, Pending) or losses.epsilon is None or not losses.delta or math.isinf(losses.epsilon):
         return plot
     text = f"ε ≤ {numbers.up(losses.epsilon)} at δ = {facts.delta}"
-    return replace(plot, rings=(Ring(losses.epsilon, losses.delta, text, look.ORANGE),))
+    return replace(plot, rings=(Ring(losses.epsilon, losses.delta, text, look.GREY),))
 
 
 def losses_key(answer: Answer[CardFacts]) -> Hashable | None:

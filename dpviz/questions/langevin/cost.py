@@ -154,16 +154,14 @@ def plot(f: StepsCostFacts) -> LinePlot:
 
     def composed_line(key: str, bound: Bound, renyi: Renyi, *, kept: bool) -> Line:
         order = Column("α", bound.order, key="order")
-        return Line(
-            key, f"Rényi {key}{models}", x, bound.epsilon, renyi.family, hover=(order,), color=look.GREEN, kept=kept
-        )
+        return Line(key, f"Rényi {key}{models}", x, bound.epsilon, renyi.family, hover=(order,), kept=kept)
 
     lines = [
         composed_line("classic", f.composed.classic, Renyi("classic"), kept=False),
         composed_line("improved", f.composed.improved, Renyi(), kept=True),
     ]
     if f.last is not None:
-        lines.append(Line("last", "last model only (convex)", x, f.last, "last", color=look.BLUE))
+        lines.append(Line("last", "last model only (convex)", x, f.last, look.SOLID, color=look.BROWN))
     top = max([*finite([np.asarray(line.y) for line in lines]), chain.claim])
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
     return LinePlot(

@@ -101,7 +101,7 @@ def compared(f: ComparedFacts) -> LinePlot:
         for one in both_noises(chain):
             key, style = ("numerical", look.NEUTRAL) if one is chain else ("numerical_other", look.DASHED)
             y, name = inverse / one.setting.cost, f"PLD, {one.variance}"
-            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain, stairs=True))
+            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain, stairs="falling"))
         if f.numerical.at_target > 0:
             rings.append(replace(ring(place, f.numerical_size(chain), look.GREY), name=""))
     return replace(plot, lines=tuple(lines), rings=tuple(rings), regions=wang_region(chain))

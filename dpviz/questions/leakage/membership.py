@@ -25,7 +25,7 @@ def membership(*, network: Source[Leakage]) -> Answer[LeakageFacts]:
     attacks: tuple[Mark, ...] = ()
     was = "not measured yet"
     if facts.attack is not None:
-        attacks = (reached("measured", facts.attack.accuracy, facts.attack.low, facts.attack.high, look.MAUVE),)
+        attacks = (reached("measured", facts.attack.accuracy, facts.attack.low, facts.attack.high, look.BROWN),)
         was = f"measured {numbers.probability(facts.attack.accuracy)}"
     bound = "no bound" if claimed is None else f"at most {numbers.chance_up(claimed.success)} allowed"
     plot = AllowedPlot(

@@ -11,21 +11,11 @@ from dpviz.questions.noise.curves import name_of
 from dpviz.questions.noise.needs import Needs
 
 WRITTEN_AS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
-# From red to gold around Bayesian DP's orange: the smaller the quantile, the redder; contrast ≥ 3 on both grounds.
-HUES = {
-    "q01": "#b8443a",
-    "q05": "#c04f36",
-    "q25": "#cb6330",
-    "q50": "#d57922",
-    "q75": "#c27f1a",
-    "q95": "#b08412",
-    "q99": "#9c860c",
-}
 
 
 def hue(key: str) -> str:
     base, _, quantile = key.partition(".")
-    return HUES[quantile] if quantile else look.style(base).color
+    return look.QUANTILES[quantile] if quantile else look.style(base).color
 
 
 def answers(facts: Needs) -> DotPlot:

@@ -241,12 +241,12 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
     assert isinstance(answer.plot, LinePlot)
     facts, plot = answer.facts, answer.plot
     if facts.y is not None:
-        line = Line(Tight.name, "at most", facts.x, facts.y, look.SOLID, color=look.ORANGE, stairs=True)
+        line = Line(Tight.name, "at most", facts.x, facts.y, Tight.name, stairs="falling")
         plot = replace(plot, lines=(line,))
     value = facts.need.value
     if value is not None and facts.x[0] < value < facts.x[-1]:
         name = f"{facts.mechanism.symbol} {facts.text}"
-        plot = replace(plot, rings=(Ring(value, facts.target, "keeps the target", look.ORANGE, name=name),))
+        plot = replace(plot, rings=(Ring(value, facts.target, "keeps the target", look.GREY, name=name),))
     return plot
 
 

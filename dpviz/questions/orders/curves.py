@@ -110,7 +110,7 @@ def value_axis(title: str, name: str, column: str, *, log: bool, shown: Span | N
 
 def no_bound(key: str, name: str, x: Array, y: Array) -> Line:
     """An approximation: dashed, and rounded to nearest in the table."""
-    line = Line(key, name, x, y, key, approximate=True, color=look.MAUVE, kept=False, explained=True)
+    line = Line(key, name, x, y, look.SOLID, approximate=True, color=look.BROWN, kept=False, explained=True)
     return replace(line, label=f"{name} (no bound)", write=lambda v: numbers.epsilon(v, digits=4))
 
 

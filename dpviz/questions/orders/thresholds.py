@@ -66,7 +66,7 @@ def thresholds(
         spent = steps * curves.exact(noise_multiplier / threshold, sample_rate, orders)
         epsilon = epsilon_per_order(spent, orders, np.array(delta), "classic")
         name, color = f"C = {numbers.plain(threshold)}", (look.BLUE, look.ORANGE, look.GREEN)[index]
-        lines.append(Line(f"C{index}", name, orders - 1.0, epsilon, Renyi().family, color=color, explained=True))
+        lines.append(Line(f"C{index}", name, orders - 1.0, epsilon, look.SOLID, color=color, explained=True))
     plot = LinePlot(
         x=curves.order_axis(
             orders - 1.0, largest, log=log_x, shown=curves.whole_span(largest, log_x, first=1.0), letter="λ"

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.methods import ClosedForm, Moments, Tight
+from dpviz.accounting.methods import Moments, Tight
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, within_one_percent
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
@@ -94,11 +94,11 @@ def tail_lines(x: Array, moments: Array) -> tuple[Line, ...]:
     each = np.minimum(moments[:, None] - ORDERS[:, None] * x, 0.0)
     best = np.exp(each.min(axis=0))
     lines = [
-        Line(f"order{order}", f"λ = {order}", x, np.exp(each[order - 1]), ClosedForm.name, color=look.GREY, kept=False)
+        Line(f"order{order}", f"λ = {order}", x, np.exp(each[order - 1]), look.NEUTRAL, kept=False)
         for order in SHOWN_ORDERS
     ]
     least = np.where(best >= LEAST_DELTA / 10.0, best, np.nan)
-    return *lines, Line(Moments.name, "least of λ ≤ 32", x, least, look.SOLID)
+    return *lines, Line(Moments.name, "least of λ ≤ 32", x, least, Moments.name)
 
 
 # --- the numerical accountant's δ, once it is there -------------------------------------------------------------------

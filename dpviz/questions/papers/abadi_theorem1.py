@@ -10,7 +10,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.accounting.methods import Basic, ClosedForm, Moments, Strong
 from dpviz.accounting.no_answer import NoAnswer
-from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
+from dpviz.charts import Axis, Column, Guide, Line, LinePlot
 from dpviz.fields import number, numbers
 from dpviz.questions import DELTA, RATE, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words, units
 from dpviz.questions.mechanism import PUBLIC_SIZE
@@ -76,10 +76,10 @@ def main_theorem(
         Axis("steps T", name="steps", log=True, kind="steps", hover="%{x:,d} steps", write=numbers.steps),
         Axis("least noise σ", column="noise_multiplier", log=True, write=numbers.up),
         (
-            Line(Moments.name, "moments accountant", x, moments, look.SOLID, hover=(constant,)),
+            Line(Moments.name, "moments accountant", x, moments, Moments.name, hover=(constant,)),
             Line("theorem1", "c₂ q√(T ln(1/δ))/ε", x, c2 * form, ClosedForm.name, approximate=True, kept=False),
             Line("standard", "× √ln(T/δ)", x, standard, Basic.name, approximate=True, kept=False),
-            Line(Strong.name, "strong composition", x, strong, Strong.name, color=look.MAUVE),
+            Line(Strong.name, "strong composition", x, strong, Strong.name),
         ),
         guides=(Guide("x", here, f"T = {numbers.short_steps(here)}", noted=False),),
         end_values=False,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.accounting.methods import Tight
 from dpviz.charts import Area, Axis, Column, Guide, Line, LinePlot, Ring, look
 from dpviz.experiments.record import Spread
 from dpviz.fields import numbers
@@ -17,7 +16,6 @@ from dpviz.questions.papers.adaptive_accounts import PAPER_ODOMETER, RECORDS, sp
 from dpviz.questions.printed.filters import ADAPTED, FINE_TUNED, RUNS, PublishedRun
 
 GAIN = "gain"
-COLORS = {"baseline": look.GREY, "noise": look.ORANGE, "batch": look.GREEN, "all": look.BLUE, "last": look.ORANGE}
 NAMES = {
     "baseline": "baseline", "noise": "adaptive noise", "batch": "adaptive batch", "all": "whole network",
     "last": "last layer",
@@ -137,9 +135,9 @@ def accuracy_plot(arms: Mapping[str, Arm]) -> LinePlot:
     longest = max(arm.lengths.highest for arm in arms.values())
     low, high = min(arm.lowest.min() for arm in arms.values()), max(arm.highest.max() for arm in arms.values())
     axis = Axis("test accuracy", kind="share", write=percent, shown=(math.floor(10 * low) / 10, high + 0.03))
-    lines = tuple(curve(key, arm, arm.name, COLORS[key]) for key, arm in arms.items())
-    areas = tuple(Area(arm.epochs, arm.lowest, arm.highest, COLORS[key]) for key, arm in arms.items())
-    rings = tuple(ring(arm, COLORS[key], numbers.tenths) for key, arm in arms.items())
+    lines = tuple(curve(key, arm, arm.name, look.POLICIES[key]) for key, arm in arms.items())
+    areas = tuple(Area(arm.epochs, arm.lowest, arm.highest, look.POLICIES[key]) for key, arm in arms.items())
+    rings = tuple(ring(arm, look.POLICIES[key], numbers.tenths) for key, arm in arms.items())
     ends = "; ".join(f"{arm.name} {arm.end} after {arm.lengths.mean:.0f} epochs" for arm in arms.values())
     summary = f"Test accuracy against epochs, mean of five runs; at the runs' ends: {ends}."
     x = Axis("epochs", kind="steps", hover="%{x:,d} epochs", write=numbers.steps, shown=(0.0, 1.02 * longest))
@@ -148,7 +146,7 @@ def accuracy_plot(arms: Mapping[str, Arm]) -> LinePlot:
 
 def curve(key: str, arm: Arm, name: str, color: str, *, dashed: bool = False) -> Line:
     spread = (Column("lowest", arm.lowest), Column("highest", arm.highest))
-    return Line(key, name, arm.epochs, arm.mean, Tight.name, color=color, hover=spread, approximate=dashed)
+    return Line(key, name, arm.epochs, arm.mean, look.SOLID, color=color, hover=spread, approximate=dashed)
 
 
 def ring(arm: Arm, color: str, write: Callable[[float], str]) -> Ring:
@@ -185,7 +183,7 @@ def gain_plot(facts: AccuracyFacts) -> LinePlot:
     for data, arms in ((CIFAR, facts.plotted), (DIGITS, facts.digits)):
         for key, arm in arms.items():
             relative, name = against(arm, arms["baseline"]), arm.name.removeprefix("adaptive ")
-            line = curve(f"{key}_{data}", relative, f"{name}, {data}", COLORS[key], dashed=data == DIGITS)
+            line = curve(f"{key}_{data}", relative, f"{name}, {data}", look.POLICIES[key], dashed=data == DIGITS)
             lines.append(line if data == DIGITS else replace(line, end=name))  # as in the paper: all else has no room
             if key != "baseline":
                 rings.append(ring(relative, line.hue, points))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.charts import LinePlot, Point, look
+from dpviz.charts import LinePlot, Point
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.papers.adaptive_accounts import (
@@ -67,7 +67,7 @@ def fine_tuning(part: str) -> Answer[FineTuningFacts]:
     lines = [
         by_epoch("planned", "planned, σ = 1", planned, AS_PLOTTED.family),
         by_epoch("plotted", "odometer, plotting code", plotted, OdometerAccountant.name),
-        by_epoch("charged", "odometer, all charged", charged, "odometer_run"),
+        by_epoch("charged", "odometer, all charged", charged, "odometer_other"),
     ]
     points = [point(epoch, value, OdometerAccountant.name) for epoch, value in PRINTED[part].items()]
     if part == "2b":
@@ -75,7 +75,7 @@ def fine_tuning(part: str) -> Answer[FineTuningFacts]:
     else:
         values = spent(AS_PLOTTED, run, False)
         name, family = "T fixed in advance", AS_PLOTTED.family
-        lines.append(by_epoch("run", name, values, family, color=look.ORANGE, approximate=True))
+        lines.append(by_epoch("run", name, values, family, approximate=True))
     epochs = (*sorted(PRINTED[part]), last)
     readings = tuple(EpochReading(epoch, plotted[epoch - 1], charged[epoch - 1]) for epoch in epochs)
     plot = LinePlot(EPOCHS, EPSILON, tuple(lines), points=tuple(points))

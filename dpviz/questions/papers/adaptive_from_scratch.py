@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpviz.accounting.methods import Tight
 from dpviz.charts import Axis, Guide, LinePlot, look
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Words
@@ -12,7 +11,6 @@ from dpviz.questions.printed.filters import RUNS
 
 ADAPTIVE = {"1b": ("noise", "batch"), "1c": ("noise",), "1d": ("batch",)}  # figure → the policies that it is about
 SHOWN = {"baseline": 0, "noise": 3, "batch": 1}  # the runs that the plotting code chooses where it draws one
-COLORS = {"baseline": look.GREY, "noise": look.ORANGE, "batch": look.GREEN}
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,15 @@ def budget_plot(planned: float) -> LinePlot:
                     f"{policy}_{i}",
                     f"{policy} {i + 1}",
                     spent(AS_PLOTTED, run, False),
-                    AS_PLOTTED.family,
-                    color=COLORS[policy],
+                    look.SOLID,
+                    color=look.POLICIES[policy],
                     approximate=policy != "baseline",
                     end=policy if run.epochs == longest else "",
                 )
             )
     longest_run = max(RUNS["noise"], key=lambda run: run.epochs)
     everything = spent(SOUND, longest_run, True)
-    lines.append(by_epoch("charged", "noise, all charged", everything, SOUND.family, color=look.BLUE))
+    lines.append(by_epoch("charged", "noise, all charged", everything, SOUND.family))
     guides = (Guide("y", planned, "100 baseline epochs", noted=False),)
     return LinePlot(EPOCHS, EPSILON, tuple(lines), guides=guides)
 
@@ -85,7 +83,7 @@ def schedule_plot(part: str, which: int, axis: Axis) -> LinePlot:
     lines = []
     for policy in ("baseline", *ADAPTIVE[part]):
         values = [float(pair[which]) for pair in RUNS[policy][SHOWN[policy]].by_epoch()]
-        lines.append(by_epoch(policy, policy, values, Tight.name, color=COLORS[policy]))
+        lines.append(by_epoch(policy, policy, values, look.SOLID, color=look.POLICIES[policy]))
     return LinePlot(EPOCHS, axis, tuple(lines))
 
 

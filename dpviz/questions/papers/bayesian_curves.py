@@ -40,8 +40,8 @@ def bayesian_pair(order: int, each: Array) -> OrderPair:
 def dp_lines(x: Array, order: int, pair: OrderPair) -> tuple[Line, ...]:
     """The two curves of DP."""
     return (
-        Line("dp_fixed", f"DP, λ = {order}", x, pair.fixed, Renyi("classic").family, color=look.BLUE),
-        Line("dp_best", "DP, best λ", x, pair.best, look.SOLID),
+        Line("dp_fixed", f"DP, λ = {order}", x, pair.fixed, Renyi("classic").family),
+        Line("dp_best", "DP, best λ", x, pair.best, Moments.name),
     )
 
 
@@ -50,5 +50,5 @@ def bayesian_lines(x: Array, order: int, pair: OrderPair) -> tuple[Line, ...]:
     name, best = f"Bayesian (weaker), λ = {order}", "Bayesian (weaker), best λ"
     return (
         Line("bayesian_fixed", name, x, pair.fixed, BAYESIAN, approximate=True),
-        Line("bayesian_best", best, x, pair.best, BAYESIAN, approximate=True, color=look.BROWN),
+        Line("bayesian_best", best, x, pair.best, BAYESIAN, approximate=True, color=look.QUANTILES["q01"]),
     )

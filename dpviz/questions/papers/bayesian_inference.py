@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.accounting.methods import BAYESIAN, Moments
-from dpviz.charts import Axis, Band, Column, Guide, Line, LinePlot, Point, look
+from dpviz.charts import Axis, Band, Column, Guide, Line, LinePlot, Point
 from dpviz.experiments.record import Spread
 from dpviz.fields import choice, numbers
 from dpviz.questions import Answer, Block, Formula, Metric, Note, Question, Rerun, Words
@@ -111,7 +111,7 @@ def plot(runs: Inferred, printed: PrintedRow) -> LinePlot:
             write=in_percent,
         ),
         lines=(
-            Line(Moments.name, "moments, δ = 1e-5", moments, y, look.SOLID, hover=noise, write=in_percent),
+            Line(Moments.name, "moments, δ = 1e-5", moments, y, Moments.name, hover=noise, write=in_percent),
             Line(BAYESIAN, weaker, runs.bayesian[order], y, BAYESIAN, hover=noise, write=in_percent),
         ),
         bands=(Band("all seeds", moments, lowest[order], highest[order], key="seeds"),),

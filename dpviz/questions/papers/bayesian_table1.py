@@ -123,9 +123,9 @@ def table_1(*, weights: Annotated[str, choice("pweights")]) -> Answer[TableFacts
             Line("guaranteed", "DP, guaranteed", run.steps, run.guaranteed, Tight.name),
             Line("estimate", estimate, run.steps, run.estimate, BAYESIAN, approximate=True,
                  hover=(Column("λ", run.order, key="order"),), end="authors' estimate"),
-            Line("person", "who moved most here", run.steps, run.person, Renyi.name, approximate=True,
-                 color=look.GREEN, end="moved most here"),
-            Line("each", "DP, each clipped first", run.steps, run.each, Tight.name, color=look.BLUE),
+            Line("person", "who moved most here", run.steps, run.person, Renyi().family, approximate=True,
+                 end="moved most here"),
+            Line("each", "DP, each clipped first", run.steps, run.each, look.SOLID, color=look.BROWN),
         ),
         points=(
             Point(end, PRINTED_DP, f"{PRINTED_DP:g} (DP), Triastcyn & Faltings 2020, Table 1", Tight.name),

@@ -55,7 +55,7 @@ def together(
         x=Axis("k", hover="k = %{x:,d}", write=numbers.steps),
         y=Axis("δ", log=True, kind="delta", shown=(delta_mu / 2.0, 2.0), write=numbers.delta),
         lines=(
-            Line(Basic.name, "k mechanisms", x, basic, look.SOLID, hover=hover),
+            Line(Basic.name, "k mechanisms", x, basic, Basic.name, hover=hover),
             Line("group", "group of k", x, group, look.SOLID, color=look.ORANGE),
         ),
         guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),),

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.methods import BAYESIAN, Renyi, Tight
+from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
 from dpviz.accounting.pate.release import answers, released_epsilon
 from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
@@ -172,11 +172,11 @@ def costs(settings: PateSettings) -> Answer[PateFacts]:
     at_votes = np.minimum(epsilon_at_votes(settings, counts, x), public)
     answered = summed(answered_shares(counts, settings.check), x)
     expected = Column("answered, expected", answered, key="answered_expected")
-    lines.append(Line("votes", "at these votes", x, at_votes, BAYESIAN, approximate=True, hover=(expected,)))
+    lines.append(Line("votes", "at these votes", x, at_votes, look.AT_VOTES, approximate=True, hover=(expected,)))
     smooth, released = settings.smooth, None
     if smooth is not None:
         sanitised = published_epsilon(settings, smooth, x)
-        lines.append(Line("released", "sanitised", x, sanitised, "rogers", approximate=True))
+        lines.append(Line("released", "sanitised", x, sanitised, look.SOLID, color=look.MAUVE, approximate=True))
         released = float(sanitised[-1])
     points = printed_points(settings.delta, last)
     plot = LinePlot(
@@ -208,7 +208,7 @@ def lines_for_any_votes(settings: PateSettings, queries: Array) -> list[Line]:
     lines = [Line(Renyi.name, "any votes", queries, renyi, Renyi().family)]
     if settings.gaussian:
         tight = np.asarray(dpviz.pate_epsilon(queries, delta=delta, method=Tight.name, **noise))
-        lines.append(Line(Tight.name, "any votes, PLD", queries, tight, look.SOLID))
+        lines.append(Line(Tight.name, "any votes, PLD", queries, tight, Tight.name))
     return lines
 
 
@@ -239,7 +239,7 @@ def printed_points(delta: float, last: float) -> tuple[Point, ...]:
     """What Li et al. 2019 print for PATE at this δ, as far as the axis goes."""
     cited = "Li et al. 2019, Table 1"
     return tuple(
-        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", BAYESIAN)
+        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", look.AT_VOTES)
         for claim in CLAIMS
         if claim.key.startswith("sg-table1-") and claim.recompute is not None
         if (given := claim.recompute.keywords).get("delta") == delta and (queries := given["queries"]) <= last

@@ -152,7 +152,7 @@ def reached() -> Answer[ReachedFacts]:
             arms[0].name,
             marks,
             [one.median for one in arms],
-            Tight.name,
+            look.SOLID,
             hover=(Column("σ", [one.noise_multiplier for one in arms], key="sigma"),),
             color=COLORS[model],
             write=numbers.tenths,

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Line, LinePlot, look
 from dpviz.fields import number, numbers
 from dpviz.questions import RATE, SIZE, Answer, Formula, Metric, Note, Question, Words, units
@@ -77,9 +76,9 @@ def closed_form(
     for sigma, color in zip(dict.fromkeys((first, second, third)), COLORS, strict=False):
         exact = np.asarray(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=sample_rate, orders=ORDERS))
         closed = dpviz.closed_form_divergence(noise_multiplier=sigma, sample_rate=sample_rate, orders=ORDERS)
-        name, family = f"σ = {numbers.plain(sigma)}", Renyi("classic").family
+        name, family = f"σ = {numbers.plain(sigma)}", look.DASHED
         lines += [
-            Line(f"exact {sigma:g}", name, ORDERS, exact, Renyi().family, color=color),
+            Line(f"exact {sigma:g}", name, ORDERS, exact, look.SOLID, color=color),
             Line(
                 f"closed {sigma:g}",
                 f"{name}, Theorem 11",

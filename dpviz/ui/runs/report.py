@@ -8,20 +8,19 @@ import time
 import zipfile
 from contextlib import suppress
 from functools import cache
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, Template
 
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.accounting.methods import READINGS, Moments
-from dpviz.charts import look
+from dpviz.charts import look, training
 from dpviz.charts.browser import HERE
 from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
-from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Line, extremes
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.guarantee.run import guarantee_of_run
@@ -38,6 +37,7 @@ from dpviz.ui.runs.charts import LINES
 from dpviz.ui.runs.fields import CHART_TABLE
 
 ACCOUNTANTS = READINGS | {Moments.name: "moments accountant", bayesian.NAME: "Bayesian"}
+_FAMILIES = {label: training.FAMILY.get(name, name) for name, label in ACCOUNTANTS.items()}
 
 # What the report shows comes from files that may have come from elsewhere: no script but this one, and what it unpacks.
 _SCRIPT = (
@@ -98,6 +98,13 @@ def _readings(view: RunView) -> dict[str, Any]:
 _MOST_POINTS = 800
 
 
+def _line(name: str, x: Array, y: Array) -> Line:
+    """A quantity of the run: an accountant's ε looks as on every page."""
+    keep, family = extremes(y, _MOST_POINTS), _FAMILIES.get(name)
+    color = None if family else look.measured(name)
+    return Line(name, name, x[keep], y[keep], family or look.NEUTRAL, color=color)
+
+
 def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     """Title, words and figure of each chart that there are numbers for."""
     readings = {("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name[:8] == "epsilon."}
@@ -105,11 +112,7 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     for key, row in CHART_TABLE.items():
         series, mark = view.series(readings if key == "epsilon" else LINES[key])
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
-        lines = [
-            Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color)
-            for color, (name, (x, y)) in zip(cycle(PALETTE), finite.items(), strict=False)
-            for keep in [extremes(y, _MOST_POINTS)]
-        ]
+        lines = [_line(name, x, y) for name, (x, y) in finite.items()]
         if lines:
             span = 0.0, max(1.0, *(float(x[-1]) for x, _ in finite.values()))
             figure, _ = LinePlot(Axis("step", kind="steps", shown=span), Axis(row["axis"]), tuple(lines)).chart(300)
