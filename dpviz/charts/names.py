@@ -17,7 +17,7 @@ from dpviz.fields import numbers
 
 Annotation = dict[str, Any]
 GAP, AIR = 17, 4  # pixels from one name to the next, and from the plot's edges
-LONGEST = 28
+LONGEST = 30  # letters of a name
 RISE = 11  # pixels that a name inside the plot stands above or below its line's end
 LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 

@@ -82,7 +82,7 @@ def live_plot(
     token = slow_parts.offer(slow, parts.missing)
     hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills, **(run or {})}
     drawing = Drawing(words.pop("figure"), words["alt"])
-    plot(drawing, key=key, tokens=tokens, words=words, caption=caption, hears=hears)
+    plot(drawing, key=key, name=question.key, tokens=tokens, words=words, caption=caption, hears=hears)
     return words
 
 
@@ -90,6 +90,7 @@ def plot(
     drawing: Drawing,
     *,
     key: str,
+    name: str = "",
     tokens: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
     caption: str = "",
@@ -100,6 +101,7 @@ def plot(
     Args:
         drawing: its figure's layout says its height.
         key: the same as long as it is the same chart.
+        name: what it shows, where the same chart shows one thing after another.
         tokens: field's key → the token under which the browser fetches what the chart would be at its other values.
         words: the page's "headline", "strip" and "notes", where frames change them.
         caption: stands below the headline in the image of the chart.
@@ -108,10 +110,10 @@ def plot(
             "slow_parts", the token under which the browser fetches figure and words with slow parts, "" without any.
     """
     data: dict[str, Any] = {
-        "key": f"{key}.chart",
+        "key": f"{name or key}.chart",
         "packed": drawing.packed or packed(drawing.figure),
         "alt": drawing.alt,
-        "config": export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE)),
+        "config": export_config(filename=f"dpviz-{name or key}", image_format=state.get(IMAGE)),
         "frames": tokens or {},
         "words": words or {},
         "caption": caption,

@@ -178,7 +178,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         asked,
         parts,
         show,
-        key=question.key,
+        key=shown.key,  # one chart a page: it stands while another question is chosen
         extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
         caption=settings(question, now),
         changed=panel.changed_messages(drawn, now) if alone else {},

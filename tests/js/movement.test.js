@@ -11,6 +11,7 @@ globalThis.document = Object.assign(new EventTarget(), {
   documentElement: { toggleAttribute: (name, there) => (there ? page.add(name) : page.delete(name)) },
 });
 globalThis.requestAnimationFrame = (draw) => setTimeout(draw);
+globalThis.cancelAnimationFrame = clearTimeout;
 
 test("an entry is sent once the hand rests, or before what is done next; the last of it alone", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1000 });
@@ -73,4 +74,17 @@ test("a frame is shown once a painting; what is not there fades until the answer
   assert.ok(!page.has("data-dpviz-behind"));
   assert.deepEqual([movement.ahead(6), movement.ahead(7), movement.last], [true, false, null]);
   assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(6).fill("near"), "rest"]);
+});
+
+test("a chart that shows something else waits for nothing, and follows the next movement", async () => {
+  const why = { textContent: "" };
+  const frames = { near: () => {}, rest: () => {}, away: () => {}, at: () => undefined };
+  const movement = new Movement(why, frames, () => true);
+  movement.step({ field: "sigma", text: "2", phase: "move" });
+  movement.over();
+  assert.ok(!movement.ahead(0));
+  assert.ok(!page.has("data-dpviz-behind"));
+  movement.step({ field: "sigma", text: "3", phase: "move" });
+  await new Promise((done) => setTimeout(done, 5));
+  assert.ok(page.has("data-dpviz-behind"), "it looked for the frame");
 });

@@ -1,5 +1,6 @@
 """The Langevin page's widgets: bad input, pins, and what moving a control computes."""
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -46,3 +47,16 @@ def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.Monke
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]
     open_app("langevin", f"lview=region&pin={quote('lclip=2&steps=500&ltau=100')}")
     assert [(ring.x, ring.y) for ring in drawn[-1].rings if not ring.name] == [(100.0, 0.1)]
+
+
+def test_another_question_keeps_the_chart_mounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old chart stands until the new one is drawn, and the browser knows that it shows something else."""
+    monkeypatch.setattr("dpviz.ui.browser.slow_parts.offer", lambda parts, missing: "")
+    ids, keys = set(), []
+    for view in ("lview=clip", "lview=cost&steps=37"):
+        at = open_app("langevin", view)
+        (element,) = [one for one in at.get("bidi_component") if one.proto.component_name == "dpviz.chart"]
+        ids.add(element.proto.id)
+        keys.append(json.loads(element.proto.json)["key"])
+    assert len(ids) == 1
+    assert len(set(keys)) == 2

@@ -61,8 +61,10 @@ class MountedChart {
     const source = data.packed ?? data.figure; // of a server as a text; a page that was handed out has it unpacked
     if (source !== this.source) this.whole = data.packed ? parsed(data.packed) : data.figure;
     this.source = source;
+    const another = this.data && this.data.key !== data.key; // the page asks another question
+    if (another) this.asksAnother();
     this.data = data;
-    this.fitIn();
+    this.fitIn(another ? { resized: true } : {});
     for (const [field, says] of Object.entries(data.controls ?? {})) {
       window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
     }
@@ -70,6 +72,15 @@ class MountedChart {
     if (this.movement.ahead(data.seen)) return this.movement.follow(); // it came with words of its own
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
     else this.movement.fade(false);
+  }
+
+  // Nothing of the question before is true of the next one; its chart stands until the new one is drawn.
+  asksAnother() {
+    this.movement.over();
+    this.slow.stop();
+    this.names.hidden.clear();
+    this.last = null;
+    this.stale = true;
   }
 
   // The figure of a page that goes on changing, now.

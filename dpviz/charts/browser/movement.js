@@ -44,6 +44,13 @@ export class Movement {
     });
   }
 
+  // The chart shows something else from now on.
+  over() {
+    cancelAnimationFrame(this.next);
+    this.next = this.last = null;
+    this.fade(false);
+  }
+
   // The chart is gone, for a moment where a connection was cut: the words of before fade until another one stands.
   end() {
     cancelAnimationFrame(this.next);
