@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpviz._arrays import Array
 from dpviz.accounting.methods import Tight
 from dpviz.charts import look
-from dpviz.fields import numbers
+from dpviz.fields import Number, numbers
 
 Numbers = Array | Sequence[float]
 # Of a line that grows under the eye: more cannot be told apart, and every one travels to the browser once a second.
@@ -207,6 +207,7 @@ class Ring:
         low, high: ends of an interval around y, drawn as an error bar; None for none.
         name: written beside it, and before what its hover says: a state among areas.
         kept: whether it stays, grey, when the plot is pinned beside another.
+        sets: the settings that its x and its y are; None for what is none. A hand pulls the ring and moves them.
     """
 
     x: float
@@ -217,6 +218,7 @@ class Ring:
     high: float | None = None
     name: str = ""
     kept: bool = False
+    sets: tuple[Number | None, Number | None] = (None, None)
 
     @property
     def hover(self) -> str:
@@ -232,12 +234,14 @@ class Guide:
         at: where, in data units.
         name: beside it; empty where another mark names it.
         noted: whether a note says so where the axes do not reach it.
+        sets: the setting that it is; None for none. A hand pulls the guide and moves it.
     """
 
     axis: str
     at: float
     name: str
     noted: bool = True
+    sets: Number | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +261,34 @@ class Area:
     color: str
     opacity: float = 0.1
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grip:
+    """A mark that a hand can pull along one axis, and the setting that moves with it.
+
+    Attributes:
+        field: the setting; its value is the mark's coordinate along `axis`.
+        axis: "x" or "y".
+        x, y: where it is, in data units; None for a guide, which has no end along that axis.
+    """
+
+    field: Number
+    axis: str
+    x: float | None
+    y: float | None
+
+
+def grips(guides: Sequence[Guide], rings: Sequence[Ring]) -> list[Grip]:
+    """The marks among these that are settings."""
+    built = [
+        Grip(guide.sets, guide.axis, *((guide.at, None) if guide.axis == "x" else (None, guide.at)))
+        for guide in guides
+        if guide.sets
+    ]
+    for ring in rings:
+        built += [Grip(field, axis, ring.x, ring.y) for axis, field in zip("xy", ring.sets, strict=True) if field]
+    return built
 
 
 def floats(values: Any) -> Array:

@@ -327,7 +327,8 @@ def _costs(
 
 
 def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
-    """A line across the plot at this share of an axis."""
+    """A line across the plot at this share of an axis; at its very end it still moves with the axis."""
+    place = min(max(place, 1e-9), 1.0 - 1e-9)
     ends = {"x0": 0, "x1": 1, "y0": place, "y1": place} if axis == "y" else {"x0": place, "x1": place, "y0": 0, "y1": 1}
     return {"type": "line", "layer": "below", "line": stroke} | _PAPER | ends
 

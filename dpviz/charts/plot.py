@@ -13,7 +13,7 @@ from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import labels, look, names, traces
 from dpviz.charts.axes import BOTTOM, FORMATS, TOP, AxisScale, Plane, Span, axis, bottom_axis, x_span, y_span
-from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
+from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats, grips
 from dpviz.fields import numbers
 
 V = TypeVar("V")
@@ -186,11 +186,19 @@ class LinePlot:
             "yaxis": y_axis,
             "annotations": words + names.ring_names(rings, curves, self.bands, self.guides, plane),
             "shapes": floors + lines,
-            "meta": {"ends": meta},
+            "meta": {"ends": meta} | self._grips(),
         }
         fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
         data = fills + data + [traces.ring_trace(ring) for ring in rings]
         return Chart({"data": data, "layout": layout}, (*self._absent(curves, points), *beyond))
+
+    def _grips(self) -> dict[str, list[look.PlotlyDict]]:
+        """The marks that a hand can pull, for the browser; nothing where there are none."""
+        built = [
+            {"field": grip.field.key, "axis": grip.axis, "x": grip.x, "y": grip.y}
+            for grip in grips(self.guides, self.rings)
+        ]
+        return {"grips": built} if built else {}
 
     def _traces(self, plane: Plane, curves: Sequence[Line], points: Sequence[Point]) -> list[traces.Trace]:
         """Regions, bands, lines and printed points, from the back to the front."""
@@ -251,7 +259,8 @@ class LinePlot:
                     )
             for ring in other.rings:
                 if ring.kept and (ring.x, ring.y) not in [(there.x, there.y) for there in rings]:
-                    rings.insert(0, replace(ring, text=f"{name}: {ring.text}", name="", kept=False, color=look.GREY))
+                    faded = replace(ring, text=f"{name}: {ring.text}", name="", kept=False, color=look.GREY)
+                    rings.insert(0, replace(faded, sets=(None, None)))
         return replace(self, lines=tuple(lines), rings=tuple(rings))
 
     def table(self) -> pd.DataFrame:

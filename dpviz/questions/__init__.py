@@ -10,4 +10,4 @@ from dpviz.questions.mechanism import DELTA, RATE, SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.presets import published
 from dpviz.questions.question import AnyQuestion, Block, Compound, Question, Setting, annotated, value_of
 from dpviz.questions.shared import LAW, LOG_X, LOG_Y, TRIED
-from dpviz.questions.words import Formula, Metric, Note, Words
+from dpviz.questions.words import Formula, Metric, Note, Words, setting

@@ -208,11 +208,17 @@ def noise_axis(mechanism: Mechanism, low: float, high: float, unit: str = "C") -
 
 def noise_guide(mechanism: Mechanism, noise: float) -> Guide:
     """The chosen noise on that axis."""
-    return Guide("x", noise, f"my {mechanism.symbol} = {numbers.entered(noise)}")
+    name = f"my {mechanism.symbol} = {numbers.entered(noise)}"
+    return Guide("x", noise, name, sets=PARAMETERS[mechanism.noise])
 
 
 def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:
-    """Its parameters, as "σ = 4" each, but for one.
+    """Its parameters, as "σ = 4" each, but for one."""
+    return [text for _, text in named(mechanism, without=without)]
+
+
+def named(mechanism: Mechanism, *, without: str = "") -> list[tuple[Number, str]]:
+    """The fields of its parameters, and what is said of each.
 
     A bound that holds for them holds at what is written: q is often a quotient and is rounded down; all others, which
     people enter, are written as they are.
@@ -222,7 +228,8 @@ def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:
         value = float(getattr(mechanism, name))
         return numbers.at_least(value, 4) if name == "sample_rate" else numbers.entered(value)
 
-    return [f"{PARAMETERS[name].symbol} = {text(name)}" for name in mechanism.parameters() if name != without]
+    fields = [(name, PARAMETERS[name]) for name in mechanism.parameters() if name != without]
+    return [(field, f"{field.symbol} = {text(name)}") for name, field in fields]
 
 
 POISSON = """**Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or

@@ -1,8 +1,11 @@
 """Words of a question about its answer: functions of the answer's facts, a frozen dataclass with all that they need."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
+
+from dpviz.fields import Number
 
 F = TypeVar("F")
 
@@ -48,3 +51,13 @@ class Words(Generic[F]):
     notes: Callable[[F], Iterable[Note]] = lambda _: ()
     formulas: Callable[[F], Iterable[Formula]] = lambda _: ()
     assumptions: str | Callable[[F], str] = ""
+
+
+def setting(field: Number, *words: str) -> str:
+    """The setting's value in a headline, with words around it, as HTML: a hand pulls it there, or types over it."""
+    return f'<span data-sets="{field.key}">{" ".join(words)}</span>'
+
+
+def settings_in(headline: str) -> set[str]:
+    """Keys of the fields that a headline's numbers are."""
+    return set(re.findall(r'<span data-sets="([^"]+)">', headline))

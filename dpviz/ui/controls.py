@@ -59,6 +59,7 @@ def number_control(
     offers: Mapping[str, str] | None = None,
     why: str = "",
     size: Number | None = None,
+    pulled: bool = False,
 ) -> NumberControl:
     """A number's control, as it is now.
 
@@ -67,10 +68,11 @@ def number_control(
         value, stops: what it shows and the texts at which its slider stops, where those are not the field's own.
         offers: small choices below it, each with the text that it enters; `why` stands below all, in grey.
         size: the field of what "N" stands for in its text, where there is one.
+        pulled: whether it is not drawn, and set on the chart or in the headline: what was wrongly typed is told there.
     """
     st.session_state[Keys.size(field)] = size
     take(field)
-    if not _is_drawn(field):  # what was wrongly typed went with its control
+    if not pulled and not _is_drawn(field):  # what was wrongly typed went with its control
         state.forget_error(field)
     wrong, sent = state.error(field), _entry(field)
     value = state.get(field) if value is None else value

@@ -5,7 +5,7 @@ presenting does: no preset, pin, undo or script knows of it. Whatever is not sho
 how many there are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -149,6 +149,18 @@ def draw_in_strip(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
 def messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
     """What the numbers' controls among them are to say now, by their fields' keys."""
     return {one.field.key: one.says for control in shown for one in _numbers(control, now)}
+
+
+def pulled(
+    keys: Collection[str], question: AnyQuestion, shown: Sequence[FieldControl], now: SettingsSnapshot
+) -> Messages:
+    """What the controls of these fields are to say: of those in sight, and of others that a hand pulls on the chart."""
+    says = messages(shown, now)
+    numbers = {one.key: one for one in question.fields if isinstance(one, Number) and one.ticks}
+    unseen = {
+        key: controls.number_control(numbers[key], pulled=True).says for key in keys if key in numbers.keys() - says
+    }
+    return {key: one for key, one in (says | unseen).items() if key in keys}
 
 
 def changed_messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:

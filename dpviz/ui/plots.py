@@ -1,6 +1,6 @@
 """A chart on a page: drawn once under its key, and then updated by the server or by a control's movement."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -13,7 +13,7 @@ from dpviz.questions.frames import Render, as_json
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import Note
+from dpviz.questions.words import Note, settings_in
 from dpviz.ui import controls, history, page, present, state
 from dpviz.ui.browser import frames, slow_parts, warmup
 from dpviz.ui.browser.routes import component, root
@@ -55,6 +55,7 @@ def live_plot(
     run: Mapping[str, Any] | None = None,
     whole: bool,
     fills: bool = False,
+    controls_of: Callable[[Collection[str]], Mapping[str, Any]] = lambda _: {},
 ) -> dict[str, Any]:
     """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
 
@@ -69,6 +70,7 @@ def live_plot(
         run: what the strip of the run is to say, where there is one.
         whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
         fills: whether the chart fills the height that is left in the window.
+        controls_of: what the controls of fields with these keys show, where marks and numbers in sentences move them.
 
     Returns:
         Its words.
@@ -80,10 +82,18 @@ def live_plot(
     warmup.stands(id(st.session_state[Keys.FRAMES]), question, get, tokens)
     slow = slow_parts.SlowParts(place, question, answer, show)
     token = slow_parts.offer(slow, parts.missing)
-    hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills, **(run or {})}
     drawing = Drawing(words.pop("figure"), words["alt"])
+    pulled = controls_of(pulled_fields(drawing.figure, words["headline"]))
+    hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills, "pulled": pulled}
+    hears |= run or {}
     plot(drawing, key=key, name=question.key, tokens=tokens, words=words, caption=caption, hears=hears)
     return words
+
+
+def pulled_fields(figure: Mapping[str, Any], headline: str) -> set[str]:
+    """Keys of the fields that marks of a figure and numbers of its headline are."""
+    grips = figure["layout"].get("meta", {}).get("grips", ())
+    return {grip["field"] for grip in grips} | settings_in(headline)
 
 
 def plot(
@@ -106,8 +116,9 @@ def plot(
         words: the page's "headline", "strip" and "notes", where frames change them.
         caption: stands below the headline in the image of the chart.
         hears: for the chart that hears of what is entered, in place of the entered numbers' controls (its state is
-            {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`, and
-            "slow_parts", the token under which the browser fetches figure and words with slow parts, "" without any.
+            {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`,
+            "pulled", what the controls of settings show that are pulled on it, and "slow_parts", the token under which
+            the browser fetches figure and words with slow parts, "" without any.
     """
     data: dict[str, Any] = {
         "key": f"{name or key}.chart",

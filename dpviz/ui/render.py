@@ -185,6 +185,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         run=strip.in_words(question, now),
         whole=bool(question.below(parts.answer)) or details.opened(shown.key, question),
         fills=not present.presenting(),
+        controls_of=lambda keys: panel.pulled(keys, question, drawn, now),
     )
     metrics = "" if present.presenting() else words["strip"]
     notes = f'<div class="dpviz-notes">{_printed(question, parts.answer)}{words["notes"]}</div>'

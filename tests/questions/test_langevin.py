@@ -17,7 +17,7 @@ from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
 from dpviz.questions.langevin.errors import MSE_EPSILON
 from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
-from dpviz.questions.langevin.step_sizes import EPSILON, SIZE, within
+from dpviz.questions.langevin.step_sizes import AGAINST_SIZE, COMPARED, within
 from dpviz.questions.layout import FieldControl, of_texts
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, curves, of_preset
@@ -69,13 +69,13 @@ def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None
 
 
 def test_the_largest_step_size_is_the_librarys() -> None:
-    a = asked(EPSILON)
+    a = asked(COMPARED)
     best = dpviz.langevin_step_size(
         "theorem3", epsilon=0.1, delta=1e-5, n=50_000, steps=10_000, clip=1, batch_size=224, refine=False
     )
     assert a.facts.largest == pytest.approx(best, rel=1e-12)
-    assert "0.0309" in EPSILON.headline(a)
-    tiles = {metric.name: metric for metric in EPSILON.metrics(a)}
+    assert "0.0309" in COMPARED.headline(a)
+    tiles = {metric.name: metric for metric in COMPARED.metrics(a)}
     assert float(tiles["Theorem 3, decreasing"].value.removeprefix("η₁ ≤ ")) <= best
     assert tiles["PLD accountant"][1:] == ("…", "")
 
@@ -117,10 +117,10 @@ def test_the_last_model_has_headline_metrics_and_verdict_of_its_own() -> None:
 
 @pytest.mark.parametrize(("replaced", "sensitivity"), [("0", 1.0), ("1", 2.0)])
 def test_the_bound_of_wang_et_al_has_its_own_numbers(replaced: str, sensitivity: float) -> None:
-    a = asked(EPSILON, lreplace=replaced)
+    a = asked(COMPARED, lreplace=replaced)
     logs = np.log(2.5 * 10_000 / 1e-5) * np.log(2 / 1e-5)
     step = a.facts.chain.claim**2 * 50_000 / (128 * sensitivity**2 * 10_000 * logs)
-    formula = dict(EPSILON.formulas(a))["Wang, Fienberg, Smola 2015"]
+    formula = dict(COMPARED.formulas(a))["Wang, Fienberg, Smola 2015"]
     assert formula.split(r"\quad")[0].strip().endswith(f"= {tex(numbers.rounded_down(step, 4))}")
 
 
@@ -148,28 +148,28 @@ def test_what_steps_cost_stands_beside_the_cost_with_the_other_noise() -> None:
 
 def test_the_page_opens_on_the_bounds_compared_with_both_noises() -> None:
     """Every theorem bounds η₁ ÷ variance, so the other noise's step size is twice or half as large."""
-    assert LANGEVIN.questions[0] is EPSILON
+    assert LANGEVIN.questions[0] is COMPARED
     for texts, factor in (({}, 2.0), ({"lnoise": "sgld"}, 0.5)):
-        answer = asked(EPSILON, ldecay="fixed", **texts)
-        answer = whole(answer, EPSILON.slow)
+        answer = asked(COMPARED, ldecay="fixed", **texts)
+        answer = whole(answer, COMPARED.slow)
         assert [line.key for line in answer.plot.lines] == [  # type: ignore[attr-defined]
             "theorem3", "theorem4", "wang", "numerical", "numerical_other",
         ]  # fmt: skip
-        first, second, *_ = tiles = EPSILON.metrics(answer)
+        first, second, *_ = tiles = COMPARED.metrics(answer)
         assert (first.name, second.name) == ("Theorem 4, fixed", "PLD accountant"), "two are in sight until Why is open"
         for tile in tiles:
             size, other = (float(text.rpartition(" ")[2]) for text in (tile.value, tile.note))
             assert other == pytest.approx(factor * size, rel=0.01)
         theorem, wang = answer.facts.sizes["theorem4"], answer.facts.sizes["wang"]
-        assert f"<b>{numbers.steps(numbers.rounded_down(theorem / wang, 3))}</b> times" in EPSILON.headline(answer)
+        assert f"<b>{numbers.steps(numbers.rounded_down(theorem / wang, 3))}</b> times" in COMPARED.headline(answer)
 
 
 def test_the_numerical_accountants_step_size_costs_what_is_wanted() -> None:
     """η₁ = .0745 at ε = .1 (independently: .0749); composed anew, it costs just below .1."""
-    answer = whole(of_preset(EPSILON, "sgfig1"), EPSILON.slow)
+    answer = whole(of_preset(COMPARED, "sgfig1"), COMPARED.slow)
     size = answer.facts.numerical_size(answer.facts.chain)
     assert size == pytest.approx(0.0749, rel=0.008)
-    assert f"The PLD accountant allows <b>{numbers.at_least(size)}</b>" in EPSILON.headline(answer)
+    assert f"The PLD accountant allows <b>{numbers.at_least(size)}</b>" in COMPARED.headline(answer)
     names = {ring.name for ring in answer.plot.rings}  # type: ignore[attr-defined]
     assert names == {"η₁ 0.0309", ""}
     assert {ring.y for ring in answer.plot.rings} == {answer.facts.largest, size}  # type: ignore[attr-defined]
@@ -187,16 +187,16 @@ def test_what_a_slider_cannot_change_is_not_in_sight() -> None:
         groups = question.groups(of_texts(texts))
         return {field.key for items in groups.values() for one in items for field in one.fields}
 
-    assert "leta" not in keys(EPSILON)
+    assert "leta" not in keys(COMPARED)
     assert "leta" in keys(COST)
-    assert not {"ltau", "steps", "delta"} & keys(SIZE, lrule="1")
-    assert {"ltau", "steps", "delta"} <= keys(SIZE, lrule="0")
+    assert not {"ltau", "steps", "delta"} & keys(AGAINST_SIZE, lrule="1")
+    assert {"ltau", "steps", "delta"} <= keys(AGAINST_SIZE, lrule="0")
 
 
 def test_by_the_rule_of_figure_2_the_step_size_grows_five_times_with_n() -> None:
-    answer = of_preset(SIZE, "sgfig2n")
+    answer = of_preset(AGAINST_SIZE, "sgfig2n")
     assert answer.facts.growth == pytest.approx(5.0, abs=0.06)
-    assert "it grows <b>5</b> times" in SIZE.headline(answer)
+    assert "it grows <b>5</b> times" in AGAINST_SIZE.headline(answer)
 
 
 def test_the_error_of_wang_et_al_is_that_of_fixed_steps() -> None:
@@ -296,7 +296,7 @@ def test_the_curve_by_the_numerical_accountant_has_no_step_size_that_is_not_prov
         assert [column.tolist() for column in within(proven, target, 0.2, 0.8)] == [along, sizes]
     none = within(proven._replace(epsilon=np.array([]), inverse=np.array([]), at_target=0.0), 0.5, 0.2, 0.8)
     assert [column.size for column in none] == [0, 0]
-    answer = whole(of_preset(EPSILON, "sgfig1"), EPSILON.slow)
+    answer = whole(of_preset(COMPARED, "sgfig1"), COMPARED.slow)
     drawn = [line for line in answer.plot.lines if line.key.startswith("numerical")]  # type: ignore[attr-defined]
     assert [line.stairs for line in drawn] == [True, True]
     assert answer.facts.numerical_size(answer.facts.chain) in drawn[0].y

@@ -174,7 +174,8 @@ def test_every_question_offers_all_its_sliders() -> None:
     for page in PAGES:
         if page.key == "leakage":  # measures a network
             continue
-        offered = tokens(open_app(page.key))
+        at = open_app(page.key)  # its offers go with it
+        offered = tokens(at)
         fields = {one.key for one in page.questions[0].fields if isinstance(one, Number) and one.ticks}
         read = {one.key for one in units.readings(page.questions[0].fields)}
         assert offered.keys() == fields | read, page.key
@@ -247,7 +248,8 @@ VALUES = [str(value) for value in range(1, 41)]
 
 
 def test_all_that_was_asked_for_comes_what_is_kept_first_and_columns_once(computed: list[str]) -> None:
-    token = tokens(open_app("compose", "curves=moments"))["sigma"]
+    at = open_app("compose", "curves=moments")  # its offers go with it
+    token = tokens(at)["sigma"]
     kept = VALUES[20:30]
     answer(token, *kept)
     computed.clear()
@@ -301,7 +303,8 @@ def test_a_visitor_s_next_request_ends_the_one_before(computed: list[str]) -> No
 
 def test_equal_frames_of_two_sessions_are_made_once_and_they_take_turns(computed: list[str]) -> None:
     pages = [open_app("compose", "curves=moments") for _ in range(2)]
-    other = tokens(open_app("compose", "curves=moments&delta=1e-6"))["sigma"]
+    at = open_app("compose", "curves=moments&delta=1e-6")  # its offers go with it
+    other = tokens(at)["sigma"]
     one, two = (tokens(page)["sigma"] for page in pages)
     assert one != two
 
@@ -315,7 +318,8 @@ def test_equal_frames_of_two_sessions_are_made_once_and_they_take_turns(computed
 
 
 def test_a_frame_is_made_again_where_a_part_that_it_lacked_is_there(computed: list[str]) -> None:
-    token = tokens(open_app("compose", "curves=moments.bayesian.tight"))["sigma"]
+    at = open_app("compose", "curves=moments.bayesian.tight")  # its offers go with it
+    token = tokens(at)["sigma"]
     recipe = frames.find_offer(token).recipe
 
     def now() -> Packed:

@@ -50,18 +50,19 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessPool]:
 
 @pytest.mark.sweep
 def test_they_make_the_same_frames_and_slow_parts_and_one_that_ends_is_replaced(pool: ProcessPool) -> None:
-    recipes = [
-        of_sessions.find_offer(token).recipe
+    opened = [  # their offers go with them
+        open_app(place, query)
         for place, query in (
             ("compose", "q=0.0123456789012345&mech=laplace&b=3.3&curves=renyi_improved.tight"),
             ("compose", "curves=moments.bayesian.tight&sigma=1.7&quantile=0.3"),
             ("noise", "noiseview=solve&delta=3e-6"),
             ("budget", "bview=policy&epochs=12"),
             ("langevin", ""),
+            ("compose", "pin=sigma%3D3"),
         )
-        for token in tokens(open_app(place, query)).values()
     ]
-    pinned = tokens(open_app("compose", "pin=sigma%3D3"))["sigma"]
+    recipes = [of_sessions.find_offer(token).recipe for at in opened[:-1] for token in tokens(at).values()]
+    pinned = tokens(opened[-1])["sigma"]
     assert not of_sessions.find_offer(pinned).recipe.plain
 
     def made(recipe: of_sessions.Recipe, text: str, *parts: tuple[int, object, object]) -> frames.Packed:

@@ -61,16 +61,17 @@ function share(own, held) {
   return (own.range[1] - own.range[0]) / (held.range[1] - held.range[0]);
 }
 
-// The held axes, each as long as what `own` shows lies well on it; what a visitor chose holds anyway.
-export function kept(held, own) {
-  const stays = (name) => held[name].chosen || (held[name].type === own[name].type && contains(held[name], own[name]) && share(own[name], held[name]) >= FLAT);
+// The held axes, each as long as what `own` shows lies well on it; what a visitor chose holds anyway, and so does the one
+// that is called `rigid`.
+export function kept(held, own, rigid = null) {
+  const stays = (name) => name === rigid || held[name].chosen || (held[name].type === own[name].type && contains(held[name], own[name]) && share(own[name], held[name]) >= FLAT);
   return exchanged(held, NAMES.filter((name) => !stays(name)), own);
 }
 
 // Held axes that make room for a hand that goes on: where one does not hold, the longest among those that `others` tells
 // on which `own` lies well.
-export function following(held, own, others) {
-  const now = kept(held, own);
+export function following(held, own, others, rigid = null) {
+  const now = kept(held, own, rigid);
   const left = NAMES.filter((name) => now[name] !== held[name]);
   if (!left.length) return held;
   const there = others();

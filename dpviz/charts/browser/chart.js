@@ -10,11 +10,14 @@ import { Hand } from "./draw.js";
 import { withEarlier } from "./earlier.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
+import { Grips } from "./grips.js";
 import { hear, listen } from "./heard.js";
 import { link } from "./link.js";
 import { Movement } from "./movement.js";
 import { Chips, Names } from "./names.js";
 import { Plotter } from "./plotter.js";
+import { Pulls } from "./pulls.js";
+import { Sentence } from "./sentence.js";
 import { SlowParts } from "./slow_parts.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
@@ -38,7 +41,7 @@ class MountedChart {
     this.plotter = new Plotter(
       this.plot,
       () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption, config: this.data.config }),
-      { failed: (error) => this.failed(error), doubleClicked: onOwnAxes, changed: () => this.offerFit() },
+      { failed: (error) => this.failed(error), doubleClicked: onOwnAxes, changed: () => this.offerFit() || this.grips.stand() },
     );
     const arrived = (kept) => {
       this.plot.dataset.kept = kept; // for who looks on
@@ -48,6 +51,10 @@ class MountedChart {
     this.movement = new Movement(why, this.frames, (frame, field) => this.showFrame(frame, field));
     const waiting = (slow) => this.plot.toggleAttribute("data-slow", slow); // for who looks on
     this.slow = new SlowParts((parts) => this.completed(parts), waiting);
+    this.pulls = new Pulls(this.root);
+    const pull = (field, what) => (this.frames.has(field) ? this.pulls.pull(field, what) : null);
+    this.grips = new Grips(this.plot, pull);
+    this.sentence = new Sentence(pull);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
@@ -65,6 +72,7 @@ class MountedChart {
     if (another) this.asksAnother();
     this.data = data;
     this.fitIn(another ? { resized: true } : {});
+    this.pulls.adopt(data.pulled);
     for (const [field, says] of Object.entries(data.controls ?? {})) {
       window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
     }
@@ -158,7 +166,7 @@ class MountedChart {
   resized() {
     if (!this.plot.isConnected || !this.shown) return;
     this.fitIn({ resized: true });
-    if (this.figure === this.shown) this.plotter.resize();
+    if (this.figure === this.shown) this.plotter.resize().then(() => this.grips.stand());
     else this.again({ own: true });
   }
 
@@ -222,7 +230,7 @@ class MountedChart {
 
   begin() {
     this.plot.replaceChildren(); // of an error
-    this.hand = new Hand(this.plot, this.plotter, { hidden: this.names.hidden, moving: () => this.movement.last });
+    this.hand = new Hand(this.plot, this.plotter, { hidden: this.names.hidden, moving: () => this.movement.last, drew: () => this.grips.stand() });
   }
 
   // What stands around the drawing.
@@ -240,6 +248,7 @@ class MountedChart {
     if (!this.movement.last) this.movement.fade(false);
     if (figure !== this.shown) counted(this.plot, "answers");
     this.shown = figure;
+    this.grip(figure);
     this.tokens = this.data.frames;
     this.seen = this.data.seen;
     this.slow.ask(this.data.at, this.data.slow_parts);
@@ -295,10 +304,16 @@ class MountedChart {
     clearTimeout(this.waits);
   }
 
+  grip(figure) {
+    const fields = this.pulls.fields.filter((field) => this.frames.has(field));
+    this.grips.show(figure, this.hand, fields);
+  }
+
   showFrame(frame, field) {
     if (!this.hand) return false;
     const figure = this.fitting(this.complete(frame.figure, frame.waits, true));
     const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
+    this.grip(figure);
     this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));
     return shown;
@@ -311,6 +326,8 @@ class MountedChart {
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
     window.addEventListener("dpviz-follow", ({ detail }) => this.follow(detail), { signal });
+    this.grips.come(signal);
+    this.sentence.come(signal);
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.plot);
     window.addEventListener("resize", () => this.resize(), { signal });
@@ -323,6 +340,8 @@ class MountedChart {
 
   end() {
     clearTimeout(this.waits);
+    this.grips.gone();
+    this.pulls.end();
     this.movement.end();
     this.frames.stop();
     this.slow.stop();

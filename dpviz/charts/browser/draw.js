@@ -11,9 +11,10 @@ const GLIDE = 180; // ms from one range to the next
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Hand {
-  // `hidden`: names of curves that are not shown; `moving` says whether a hand moves a control.
-  constructor(plot, plotter, { hidden, moving }) {
-    Object.assign(this, { plot, plotter, hidden });
+  // `hidden`: names of curves that are not shown; `moving` says whether a hand moves a control; `drew` is told of every
+  // picture on the way to other axes.
+  constructor(plot, plotter, { hidden, moving, drew }) {
+    Object.assign(this, { plot, plotter, hidden, drew });
     // An answer to a place where the hand was before comes through Streamlit, which writes its words over newer ones.
     // They are put right before the next frame: two charts that write in one place never keep the browser busy.
     this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.words)));
@@ -22,6 +23,7 @@ export class Hand {
     this.axes = null; // that hold, or to which the chart glides
     this.plotted = null; // as Plotly drew them
     this.redrawn = null; // the frame that Plotly drew last
+    this.rigid = null; // the name of the axis along which a hand pulls a mark
   }
 
   // What the server says is on the chart, on these axes: nothing of a frame stays.
@@ -63,7 +65,7 @@ export class Hand {
   // A frame. Whether it stands on the chart; a promise of that where Plotly draws it.
   show(frame, others = () => []) {
     this.away = true;
-    if (!this.byHand(frame, (own) => following(this.axes, own, others))) return this.redraw(frame);
+    if (!this.byHand(frame, (own) => following(this.axes, own, others, this.rigid))) return this.redraw(frame);
     counted(this.plot, "frames");
     return true;
   }
@@ -91,10 +93,7 @@ export class Hand {
     cancelAnimationFrame(this.next);
     if (!this.last) return;
     const { figure } = this.last;
-    const view = this.view();
-    const { xaxis, yaxis } = this.plot._fullLayout;
-    const area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length };
-    const scales = { x: new Scale(view.xaxis), y: new Scale(view.yaxis) };
+    const { area, scales, view } = this.place();
     const across = (v) => scales.x.of(v) * area.width;
     const down = (v) => (1 - scales.y.of(v)) * area.height;
     const there = placed(figure, view, this.hidden, this.plot.layout.margin);
@@ -102,7 +101,22 @@ export class Hand {
     this.ghostsOn(area, across, down);
     this.paths(there.data, across, down);
     this.over.show(there.layout, this.axes, this.plotted, scales, area);
+    this.drew();
     if (this.from) this.next = requestAnimationFrame(() => this.draw());
+  }
+
+  // The plot's box in pixels, and its axes and their scales at this moment; null where there are none.
+  place() {
+    if (!this.seen()) return null;
+    const view = this.view();
+    const { xaxis, yaxis } = this.plot._fullLayout;
+    const area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length };
+    return { area, view, scales: { x: new Scale(view.xaxis), y: new Scale(view.yaxis) } };
+  }
+
+  // The axis of this name stays as it is, whatever comes, as long as a hand pulls a mark along it; null: none does.
+  hold(name) {
+    this.rigid = name;
   }
 
   // The headline, the metrics and the notes.
@@ -141,7 +155,7 @@ export class Hand {
   axesFor(layout) {
     const own = axesOf(layout);
     const seen = layout.meta?.ends && own && this.seen();
-    return seen && sameQuantities(own, seen) ? kept(seen, own) : own;
+    return seen && sameQuantities(own, seen) ? kept(seen, own, this.rigid) : own;
   }
 
   // Whether the axes are the layout's own.

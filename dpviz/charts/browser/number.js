@@ -62,7 +62,7 @@ class NumberControl {
     if (built !== this.built) this.build(data);
     this.built = built;
     this.data = data;
-    if (this.entry.ahead(data.seen) || this.slider?.drag) return; // it does not know the last entry yet
+    if (this.entry.ahead(data.seen) || this.slider?.held) return; // it does not know the last entry yet
     this.slider?.stand(Number(data.value), data.said);
     if (!this.dirty) this.text.value = data.text;
     this.text.toggleAttribute("aria-invalid", Boolean(data.wrong));
@@ -115,13 +115,31 @@ class NumberControl {
       moved: (text) => {
         this.write(text);
         this.announce("move", text);
-        this.entry.later(text, Boolean(this.slider.drag));
+        this.entry.later(text, this.slider.held);
       },
       released: () => {
         this.entry.flush();
         this.show(this.data); // an answer that came meanwhile
       },
     };
+  }
+
+  // A hand pulls what is this number elsewhere on the page: a mark on a chart to a `value`, or a number in a sentence `by`
+  // so many stops; or it typed a `text` over that.
+  pulled({ phase, value, by, text, fine = false }) {
+    const { slider } = this;
+    if (phase === "type") {
+      this.text.value = text;
+      return this.entry.now(text, { exact: false });
+    }
+    if (phase === "near" || phase === "away" || !slider) return this.announce(phase);
+    if (phase === "move") {
+      slider.pulledFrom ??= slider.position;
+      slider.move(by === undefined ? slider.stops.positionOf(value) : slider.pulledFrom + by, { fine });
+    } else if (slider.pulledFrom !== null) {
+      slider.pulledFrom = null;
+      slider.hears.released();
+    }
   }
 
   listenToText() {
@@ -190,7 +208,14 @@ class NumberControl {
 
   come(signal) {
     const says = ({ detail }) => detail.field === this.data.field && this.show({ ...this.given, ...detail.says });
+    const pulled = (event) => {
+      if (event.detail.field !== this.data.field || !this.root.isConnected || event.defaultPrevented) return;
+      event.preventDefault(); // it is told
+      this.pulled(event.detail.pull);
+      event.detail.text = this.text.value;
+    };
     window.addEventListener("dpviz-says", says, { signal });
+    window.addEventListener("dpviz-pull", pulled, { signal });
     window.addEventListener("dpviz-captions", ({ detail }) => this.caption(detail), { signal });
     window.addEventListener("dpviz-link", () => this.entry.again(this.data.seen), { signal });
   }

@@ -18,7 +18,8 @@ class Page {
       this.frames[field] = Object.fromEntries(built);
     }
     const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
-    this.chart = { key, config, ask: fromTable(this.frames), frames: tokens };
+    const pulled = Object.fromEntries(fields.map((field) => [field.field, field]));
+    this.chart = { key, config, ask: fromTable(this.frames), frames: tokens, pulled };
     this.answers = NOW - 1e9;
     this.fields = fields;
     this.moved = null; // the field that does not stand where it was

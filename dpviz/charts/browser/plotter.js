@@ -61,7 +61,7 @@ export class Plotter {
   }
 
   resize() {
-    this.library.Plots.resize(this.plot);
+    return this.library.Plots.resize(this.plot);
   }
 
   purge() {

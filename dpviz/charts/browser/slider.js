@@ -12,6 +12,7 @@ export class Slider {
     Object.assign(this, { stops, hears });
     this.position = 0;
     this.drag = null; // the pointer that holds the thumb: where it was taken, and where that was on the stops
+    this.pulledFrom = null; // where it was when a hand began to pull it from elsewhere
     this.input = made("input", "", parent, { type: "range", id, min: 0, max: stops.last, step: "any" });
     this.input.setAttribute("aria-label", label);
     const on = (kinds, hear) => kinds.forEach((kind) => this.input.addEventListener(kind, hear));
@@ -23,6 +24,11 @@ export class Slider {
     on(["pointerenter", "focus"], () => hears.near());
     on(["blur"], () => hears.left());
     on(["pointerleave", "blur"], () => this.drag || this.input.matches(":hover, :focus") || hears.away());
+  }
+
+  // Whether a hand holds it, here or elsewhere on the page.
+  get held() {
+    return this.drag !== null || this.pulledFrom !== null;
   }
 
   place(position) {

@@ -28,6 +28,7 @@ from dpviz.questions import (
     Words,
     guessing,
     kinds,
+    setting,
     slow_facts,
 )
 from dpviz.questions.attack.shared import ATTACKS
@@ -215,7 +216,8 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
 def headline(f: RocFacts) -> str:
     if math.isinf(f.epsilon):
         return "No finite ε can be proven here, so any attack may succeed: add noise or take fewer steps."
-    after = f"After <b>{numbers.steps(f.steps)}</b> {f.mechanism.step}{'s' * (f.steps > 1)}"
+    steps = setting(kinds.T[f.mechanism.step], numbers.steps(f.steps))
+    after = f"After <b>{steps}</b> {f.mechanism.step}{'s' * (f.steps > 1)}"
     if f.success == 1.0:
         return f"{after}, an attack may be right <b>every time</b> (chance: 50 %)."
     return f"{after}, no attack is right more than <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."

@@ -12,7 +12,7 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import number, numbers
-from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, experts, published
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, experts, published, setting
 from dpviz.questions.attack.shared import ASSUMPTIONS
 from dpviz.questions.presets import POINTS
 
@@ -126,7 +126,14 @@ def lines(facts: SuccessFacts, x: Array) -> Iterator[Line]:
 
 def ring(what: str, epsilon: float, value: float, color: str) -> Ring:
     """The chosen ε on its curve."""
-    return Ring(epsilon, value, f"{what} at ε = {numbers.entered(epsilon)}", color, name=numbers.chance_up(value))
+    return Ring(
+        epsilon,
+        value,
+        f"{what} at ε = {numbers.entered(epsilon)}",
+        color,
+        name=numbers.chance_up(value),
+        sets=(EPSILON, None),
+    )
 
 
 def exception(delta: float) -> float:
@@ -140,7 +147,8 @@ def exception(delta: float) -> float:
 
 
 def headline(f: SuccessFacts) -> str:
-    pair = f"With <b>ε = {numbers.entered(f.epsilon)}</b> and δ = {numbers.delta(f.delta)}"
+    epsilon = setting(EPSILON, "ε =", numbers.entered(f.epsilon))
+    pair = f"With <b>{epsilon}</b> and {setting(DELTA, 'δ =', numbers.delta(f.delta))}"
     return (
         f"{pair}, no attack on whether you took part is right more than <b>{f.right_text}</b> of the time (chance: "
         f"{share(f.unseen)})."

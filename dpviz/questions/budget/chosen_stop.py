@@ -11,7 +11,7 @@ from dpviz.accounting.methods import MixtureOdometer, Tight
 from dpviz.charts import Axis, Column, Floor, Guide, Line, LinePlot
 from dpviz.fields import number, numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, cards
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, cards, setting
 from dpviz.questions.methods import steps_axis
 
 MU, STOPS, FROM = number("bmu"), number("bstops"), number("bfrom")
@@ -67,7 +67,7 @@ def chosen(
             Line("true", "stop chosen by results", x, true, Tight.name, hover=(Column("planned ε", planned),), end=""),
         ),
         floors=(Floor(delta, "claimed δ", "budget"),),
-        guides=(Guide("x", begin, f"from step {begin}: {numbers.delta(true[begin - 1])}"),),
+        guides=(Guide("x", begin, f"from step {begin}: {numbers.delta(true[begin - 1])}", sets=FROM),),
     )
     facts = ChosenStopFacts(
         true_delta=float(true[begin - 1]),
@@ -83,12 +83,13 @@ def chosen(
 
 
 def headline(f: ChosenStopFacts) -> str:
-    claimed = numbers.delta(f.delta)
+    claimed, steps = numbers.delta(f.delta), setting(STOPS, str(f.steps))
     if f.begin == f.steps:
-        return f"If all <b>{f.steps}</b> steps are taken whatever they show, the planned ε holds at its δ = {claimed}."
+        return f"If all <b>{steps}</b> steps are taken whatever they show, the planned ε holds at its δ = {claimed}."
+    begin = setting(FROM, str(f.begin))
     return (
-        f"If results decide when you stop, from step <b>{f.begin}</b> of <b>{f.steps}</b> on, and you state the ε "
-        f"planned for that step, its δ is not {claimed} but <b>{f.true_text}</b>, "
+        f"If results decide when you stop, from step <b>{begin}</b> of <b>{steps}</b> on, and you state the ε planned "
+        f"for that step, its δ is not {claimed} but <b>{f.true_text}</b>, "
         f"<b>{numbers.up(f.times)} times</b> as much."
     )
 

@@ -13,7 +13,21 @@ from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
-from dpviz.questions import DELTA, RATE, SIGMA, STEPS, Answer, Formula, Metric, Note, Question, Words, cards, units
+from dpviz.questions import (
+    DELTA,
+    RATE,
+    SIGMA,
+    STEPS,
+    Answer,
+    Formula,
+    Metric,
+    Note,
+    Question,
+    Words,
+    cards,
+    setting,
+    units,
+)
 from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import steps_axis
@@ -98,7 +112,7 @@ def individual(
             Line("weight", "their gradients", x, weight, look.SOLID, color=look.BROWN),
             Line("ordinary", "one filter for all", x, all_alike, "budget", kept=False),
         ),
-        guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),),
+        guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False, sets=STEPS),),
         end_values=False,
     )
     (staying,), (kept,) = (part.tolist() for part in left(np.array([float(steps)])))
@@ -118,11 +132,12 @@ def individual(
 
 
 def headline(f: IndividualFacts) -> str:
-    budget = f"ε = {numbers.at_most(f.target_epsilon, 4)}, δ = {numbers.delta(f.delta)}"
+    target = setting(TARGET, "ε =", numbers.at_most(f.target_epsilon, 4))
+    budget = f"{target}, {setting(DELTA, 'δ =', numbers.delta(f.delta))}"
     return (
         f"With one budget for all ({budget}), training ends after <b>{numbers.steps(f.ordinary)}</b> steps; with one "
         f"budget per person, <b>{numbers.percent(f.staying)}</b> of the people can still take part after "
-        f"{numbers.steps(f.steps)}."
+        f"{setting(STEPS, numbers.steps(f.steps))}."
     )
 
 

@@ -30,6 +30,7 @@ from dpviz.questions import (
     Question,
     Words,
     published,
+    setting,
     units,
 )
 from dpviz.questions.budget import shared
@@ -239,12 +240,16 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
 def headline(f: PolicyFacts) -> str:
     if not f.trajectories:
         return "No policy is switched on: choose one beside the chart."
-    budget = "an odometer" if f.target is None else f"the budget <b>ε = {numbers.at_most(f.target, 4)}</b>"
-    setting = f"With {budget} at δ = {numbers.delta(f.delta)} and an assumed accuracy"
+    budget = (
+        "an odometer"
+        if f.target is None
+        else f"the budget <b>{setting(shared.TARGET, 'ε =', numbers.at_most(f.target, 4))}</b>"
+    )
+    given = f"With {budget} at {setting(DELTA, 'δ =', numbers.delta(f.delta))} and an assumed accuracy"
     if f.capped:
-        return f"{setting}, <b>no policy</b> uses up the budget within <b>{f.most_epochs}</b> epochs."
+        return f"{given}, <b>no policy</b> uses up the budget within <b>{f.most_epochs}</b> epochs."
     lengths = [f"{NAMES[key]} {length(epochs, f.trajectories[key].ended)}" for key, epochs in f.epochs.items()]
-    return f"{setting}, the policies train this long: {', '.join(lengths)}."
+    return f"{given}, the policies train this long: {', '.join(lengths)}."
 
 
 def length(epochs: int, ended: str) -> str:

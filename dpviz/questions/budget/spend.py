@@ -18,7 +18,7 @@ from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts import Line, Region
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event
-from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, experts, question, units
+from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, experts, question, setting, units
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.blocks import BLOCKS, Block
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
@@ -176,7 +176,8 @@ def within(steps: int) -> Array:
 
 
 def headline(f: SpendFacts) -> str:
-    budget = f"budget <b>ε = {numbers.at_most(f.target_epsilon, 4)}</b> (δ = {numbers.delta(f.delta)})"
+    delta = setting(DELTA, "δ =", numbers.delta(f.delta))
+    budget = f"budget <b>{setting(shared.TARGET, 'ε =', numbers.at_most(f.target_epsilon, 4))}</b> ({delta})"
     like = f"at σ = {numbers.plain(f.coming.sigma)}, q = {numbers.plain(f.coming.rate)}"
     if f.taken:
         more = "one more step" if f.left == 1 else f"<b>{numbers.steps(f.left)}</b> more steps"

@@ -17,7 +17,7 @@ from dpviz.charts import Column, Line, LinePlot, Region
 from dpviz.fields import numbers, several
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
-from dpviz.questions import Answer, Block, Formula, Metric, Note, Question, Words, kinds, published
+from dpviz.questions import Answer, Block, Formula, Metric, Note, Question, Words, kinds, published, setting
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.pairs import PairAccounts, pair_accounts
 from dpviz.questions.budget.shared import ACCOUNTS, ASSUMPTIONS, MIXTURE, ODOMETER
@@ -222,10 +222,12 @@ def headline(f: StopFacts) -> str:
         allowed = "any number of steps, because they cost nothing"
     else:
         allowed = f"<b>{numbers.steps(f.allowed)}</b> step{'s' if f.allowed > 1 else ''}"
+    steps = f"<b>{setting(STEPS, numbers.steps(f.steps))}</b> step{'s' if f.steps > 1 else ''}"
+    budget = setting(shared.TARGET, "ε =", numbers.at_most(f.target_epsilon, 4))
+    delta = setting(DELTA, "δ =", numbers.delta(f.delta))
     return (
-        f"If you may stop at any time, <b>{numbers.steps(f.steps)}</b> step{'s' if f.steps > 1 else ''} cost "
-        f"<b>ε ≤ {numbers.up(odometer.epsilon)}</b> at δ = {numbers.delta(f.delta)} by the {odometer.name}; a filter "
-        f"with the budget <b>ε = {numbers.at_most(f.target_epsilon, 4)}</b> allows {allowed}{because(f)}."
+        f"If you may stop at any time, {steps} cost <b>ε ≤ {numbers.up(odometer.epsilon)}</b> at {delta} by the "
+        f"{odometer.name}; a filter with the budget <b>{budget}</b> allows {allowed}{because(f)}."
     )
 
 

@@ -11,7 +11,7 @@ from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.methods import BAYESIAN, Tight
-from dpviz.charts import Column, Floor, Line, LinePlot, look
+from dpviz.charts import Column, Floor, Guide, Line, LinePlot, look
 from dpviz.fields import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import DELTA, STEPS, Answer, Reader, guessing, kinds
@@ -151,6 +151,7 @@ def plot(facts: ComposeFacts, *, log_epsilon: bool) -> LinePlot:
         x=steps_axis(f"{facts.mechanism.step}s", log=facts.log_steps, marked=facts.steps),
         y=epsilon_axis(log=log_epsilon),
         lines=tuple(lines),
+        guides=(Guide("x", facts.steps, "", noted=False, sets=kinds.T[facts.mechanism.step]),),
         floors=() if facts.options.order else tuple(floors(facts.bounds)),
         more=tuple(column for bound, _ in of_sample for column in tail(printed_key(bound), bound)),
     )

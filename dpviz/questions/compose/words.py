@@ -8,19 +8,19 @@ from dpviz.accounting.meanings import DELTA, DELTA_MU
 from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.accounting.tuning import SCORE
 from dpviz.fields import numbers
-from dpviz.questions import LATER, Formula, Metric, Note
+from dpviz.questions import LATER, Formula, Metric, Note, setting
 from dpviz.questions.compose.distribution import LawCost
 from dpviz.questions.compose.facts import LONGER, ComposeFacts
 from dpviz.questions.compose.options import BayesianOptions
 from dpviz.questions.compose.sample import Beside, Promise
-from dpviz.questions.kinds import assumed
+from dpviz.questions.kinds import T, assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
 from dpviz.questions.tight_band import tight_figures
 
 
 def headline(f: ComposeFacts) -> str:
     steps = f.mechanism.step + (f"s{f.mechanism.several}" if f.steps > 1 else "")
-    grown = f"After <b>{numbers.steps(f.steps)}</b> {steps}"
+    grown = f"After <b>{setting(T[f.mechanism.step], numbers.steps(f.steps))}</b> {steps}"
     grown += ", no ε is proven" if math.isinf(f.epsilon) else f", <b>ε ≤ {numbers.up(f.epsilon)}</b>"
     if not f.numerical and f.tightest is not None:
         grown += f" ({NAMES[f.tightest]})"

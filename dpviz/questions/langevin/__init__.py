@@ -4,7 +4,7 @@ from dpviz.questions.langevin.conditions import CONDITIONS
 from dpviz.questions.langevin.cost import COST
 from dpviz.questions.langevin.errors import MSE, MSE_EPSILON
 from dpviz.questions.langevin.region import REGION
-from dpviz.questions.langevin.step_sizes import CLIP, EPSILON, SIZE
+from dpviz.questions.langevin.step_sizes import AGAINST_CLIP, AGAINST_SIZE, COMPARED
 from dpviz.questions.page import page
 
-LANGEVIN = page("langevin", EPSILON, COST, SIZE, CLIP, CONDITIONS, REGION, MSE, MSE_EPSILON)
+LANGEVIN = page("langevin", COMPARED, COST, AGAINST_SIZE, AGAINST_CLIP, CONDITIONS, REGION, MSE, MSE_EPSILON)

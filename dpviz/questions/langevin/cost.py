@@ -14,9 +14,9 @@ from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_boun
 from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import AnyField, flag, number, numbers
-from dpviz.questions import Answer, Formula, Metric, Note, Reader, Words
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Reader, Words, setting
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import CONVERSION, Chain
+from dpviz.questions.langevin.chain import CLAIM, CONVERSION, FIRST, STEPS, Chain
 from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
 from dpviz.questions.tight_band import TightBand, band, tight_figures
@@ -176,7 +176,7 @@ def plot(f: StepsCostFacts) -> LinePlot:
         ),
         tuple(lines),
         bands=() if f.tight is None or f.earlier is None else (band(f.tight.after(f.earlier)),),
-        guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
+        guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False, sets=CLAIM),),
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
 
@@ -213,8 +213,9 @@ def earlier_intervals(answer: Answer[StepsCostFacts]) -> dict[str, TightBand]:
 
 def headline(f: StepsCostFacts) -> str:
     chain, cost = f.chain, f"<b>ε ≤ {numbers.up(f.released_epsilon)}</b>"
-    steps = f"<b>{numbers.steps(chain.steps)}</b> step{'s' if chain.steps > 1 else ''}"
-    size = f"<b>{numbers.entered(chain.step_size)}</b>{' · t<sup>−1/3</sup>' if chain.exponent else ''}"
+    steps = f"<b>{setting(STEPS, numbers.steps(chain.steps))}</b> step{'s' if chain.steps > 1 else ''}"
+    size = f"<b>{setting(FIRST, numbers.entered(chain.step_size))}</b>{' · t<sup>−1/3</sup>' if chain.exponent else ''}"
+    delta = setting(DELTA, "δ =", numbers.delta(chain.delta))
     if f.excluded:
         costs = f": releasing all models costs {cost}, and the last one no more,"
     elif f.last is None:
@@ -222,8 +223,8 @@ def headline(f: StepsCostFacts) -> str:
     else:
         costs = f": releasing only the last model costs {cost}"
     return (
-        f"{steps} of size η = {size}{costs} at δ = {numbers.delta(chain.delta)} by Rényi DP; the claimed "
-        f"<b>ε = {numbers.entered(chain.claim)}</b> {verdict(f)}"
+        f"{steps} of size η = {size}{costs} at {delta} by Rényi DP; the claimed "
+        f"<b>{setting(CLAIM, 'ε =', numbers.entered(chain.claim))}</b> {verdict(f)}"
     )
 
 

@@ -11,9 +11,9 @@ from dpviz._arrays import Array
 from dpviz.accounting.langevin.squared_error import mse_of_schedule, mse_proposition5
 from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, Metric, Note, Words
+from dpviz.questions import Answer, Metric, Note, Words, setting
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import FIRST, Chain, SamplerPlan, proven, step_sizes
+from dpviz.questions.langevin.chain import CLAIM, FIRST, Chain, SamplerPlan, proven, step_sizes
 from dpviz.questions.langevin.facts import (
     EPSILON_POINTS,
     SamplerFacts,
@@ -113,7 +113,9 @@ def against_step_size(chain: Chain, *, gradient_variance: Annotated[float, VARIA
         Axis("step size η₁", column="step_size", log=True, hover="step size η₁ = %{x:.4~g}"),
         ERROR,
         (Line("bound", "error bound", x, mse(chain, x, gradient_variance), look.SOLID, color=look.BLUE),),
-        guides=tuple(Guide("x", at, name, noted=False) for name, at in places.items()),
+        guides=tuple(
+            Guide("x", at, name, noted=False, sets=FIRST if name == "yours" else None) for name, at in places.items()
+        ),
     )
     return Answer(plot, facts)
 
@@ -140,7 +142,7 @@ def against_epsilon(chain: SamplerPlan, *, gradient_variance: Annotated[float, V
         ERROR,
         tuple(lines),
         regions=wang_region(chain),
-        guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
+        guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", noted=False, sets=CLAIM),),
     )
     return Answer(plot, facts)
 
@@ -179,7 +181,7 @@ def notes(f: StepErrorFacts) -> Iterator[Note]:
 
 
 def headline_against_epsilon(f: EpsilonErrorFacts) -> str:
-    claim = f"<b>ε ≤ {numbers.at_most(f.chain.claim)}</b>"
+    claim = f"<b>{setting(CLAIM, 'ε ≤', numbers.at_most(f.chain.claim))}</b>"
     if not f.largest > 0:
         return f"No step size is proven to give {claim}, so no error is known."
     return f"At the largest step sizes for {claim}, the error bound is <b>{numbers.plain(f.worse)}</b> times the least."

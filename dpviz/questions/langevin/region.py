@@ -21,7 +21,7 @@ from dpviz.charts import Area, Axis, Column, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.questions import LATER, Answer, Note, Words
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import Chain, proven
+from dpviz.questions.langevin.chain import BATCH, FIRST, Chain, proven
 from dpviz.questions.langevin.conditions import READING, ConditionsFacts, formulas, lacking_factor, metrics
 from dpviz.questions.langevin.facts import allowed_step_sizes
 from dpviz.questions.langevin.shared import controls, langevin_question, step_size_axis, with_plot
@@ -142,7 +142,9 @@ def plot(f: ConditionsRegionFacts) -> LinePlot:
             boundary("second_condition", "(2) more than", x, f.second, look.MAUVE, "(2) holds above"),
             third_line,
         ),
-        rings=(Ring(chain.batch_size, chain.step_size, here(f), look.BLUE, name="yours", kept=True),),
+        rings=(
+            Ring(chain.batch_size, chain.step_size, here(f), look.BLUE, name="yours", kept=True, sets=(BATCH, FIRST)),
+        ),
         areas=(
             Area(x, nothing, f.first, look.BROWN, TINT),
             Area(x, f.second, everything, look.MAUVE, TINT),

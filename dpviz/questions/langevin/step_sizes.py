@@ -11,9 +11,9 @@ from dpviz._arrays import Array
 from dpviz.accounting.langevin.numerical_step_size import NumericalStepSizes, numerical_step_sizes
 from dpviz.charts import Axis, Guide, Line, LinePlot, Region, Ring, look
 from dpviz.fields import AnyField, flag, numbers
-from dpviz.questions import DELTA, Answer, Metric, Note, Reader, Words
+from dpviz.questions import DELTA, Answer, Metric, Note, Reader, Words, setting
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import BATCH, FIRST, STEPS, SamplerPlan, proven, step_sizes
+from dpviz.questions.langevin.chain import BATCH, CLAIM, CLIP, FIRST, SIZE, STEPS, SamplerPlan, proven, step_sizes
 from dpviz.questions.langevin.facts import EPSILON_POINTS, SamplerFacts, allowed_step_sizes, epsilon_grid
 from dpviz.questions.langevin.shared import controls, langevin_question, step_size_axis, with_plot
 
@@ -93,7 +93,7 @@ def compared(f: ComparedFacts) -> LinePlot:
     axis = Axis(
         "ε", column="epsilon", log=True, shown=(float(x[0]), float(x[-1])), hover="ε = %{x:.4~g}", write=numbers.up
     )
-    place = Guide("x", chain.claim, f"ε = {chain.claim:g}", noted=False)
+    place = Guide("x", chain.claim, f"ε = {chain.claim:g}", noted=False, sets=CLAIM)
     plot = with_answer(sizes(chain, x, largest, axis), f, place)
     lines, rings = list(plot.lines), list(plot.rings)
     if f.numerical is not None:
@@ -166,7 +166,7 @@ def numerical_part(answer: Answer[ComparedFacts]) -> dict[str, NumericalStepSize
 
 
 def headline_against_epsilon(f: ComparedFacts) -> str:
-    claim = f"For <b>ε ≤ {numbers.at_most(f.chain.claim)}</b>,"
+    claim = f"{for_claim_in_words(f)},"
     theorem = SHORT[f.chain.theorem]
     if not f.largest > 0:
         return f"{claim} {theorem} proves no step size private; the PLD accountant allows {numerically(f)}."
@@ -269,7 +269,7 @@ def against_size(chain: SamplerPlan, *, rule: Annotated[bool, RULE]) -> Answer[B
 
     axis = Axis("data set N", column="n", log=True, kind="steps", hover="N = %{x:,d}", write=numbers.steps)
     facts = BySizeFacts(here, allowed_step_sizes(here), sizes=for_claim(here), along=largest(here.theorem))
-    place = Guide("x", here.n, f"N = {here.n:g}", noted=False)
+    place = Guide("x", here.n, f"N = {here.n:g}", noted=False, sets=SIZE)
     return Answer(with_answer(sizes(here, SIZES, largest, axis), facts, place), facts)
 
 
@@ -296,7 +296,7 @@ def against_clip(chain: SamplerPlan) -> Answer[LargestStepFacts]:
         return np.asarray(facts.sizes[theorem] * (chain.clip / x) ** 2)
 
     axis = Axis("gradient norm L", column="clip", log=True, hover="gradient norm L = %{x:.4~g}")
-    place = Guide("x", chain.clip, f"L = {chain.clip:g}", noted=False)
+    place = Guide("x", chain.clip, f"L = {chain.clip:g}", noted=False, sets=CLIP)
     return Answer(with_answer(sizes(chain, x, largest, axis), facts, place), facts)
 
 
@@ -312,12 +312,16 @@ def sizes(chain: SamplerPlan, x: Array, largest: Callable[[str], Array], axis: A
     return LinePlot(axis, step_size_axis("largest first step size η₁"), tuple(lines), end_values=False)
 
 
+def claim_in_words(f: LargestStepFacts) -> str:
+    return setting(CLAIM, "ε ≤", numbers.at_most(f.chain.claim))
+
+
 def for_claim_in_words(f: LargestStepFacts) -> str:
-    return f"For <b>ε ≤ {numbers.at_most(f.chain.claim)}</b>"
+    return f"For <b>{claim_in_words(f)}</b>"
 
 
 def none_proven(f: LargestStepFacts) -> str:
-    return f"No step size is proven to give <b>ε ≤ {numbers.at_most(f.chain.claim)}</b>."
+    return f"No step size is proven to give <b>{claim_in_words(f)}</b>."
 
 
 def headline_against_size(f: BySizeFacts) -> str:
@@ -327,8 +331,8 @@ def headline_against_size(f: BySizeFacts) -> str:
     if math.isfinite(f.growth):
         growth = f"; from N = 1 000 to 1 000 000 it grows <b>{numbers.plain(f.growth, digits=2)}</b> times"
     return (
-        f"{for_claim_in_words(f)} and N = {numbers.steps(f.chain.n)}, {SHORT[f.chain.theorem]} allows η₁ = "
-        f"<b>{numbers.at_least(f.largest)}</b>{growth}."
+        f"{for_claim_in_words(f)} and {setting(SIZE, 'N =', numbers.steps(f.chain.n))}, {SHORT[f.chain.theorem]} "
+        f"allows η₁ = <b>{numbers.at_least(f.largest)}</b>{growth}."
     )
 
 
@@ -349,8 +353,9 @@ def headline_against_clip(f: LargestStepFacts) -> str:
     if not f.largest > 0:
         return none_proven(f)
     return (
-        f"{for_claim_in_words(f)} and L = {numbers.plain(f.chain.clip)}, {SHORT[f.chain.theorem]} allows η₁ = "
-        f"<b>{numbers.at_least(f.largest)}</b>; twice this L allows only {numbers.at_least(f.largest / 4.0)}."
+        f"{for_claim_in_words(f)} and {setting(CLIP, 'L =', numbers.plain(f.chain.clip))}, {SHORT[f.chain.theorem]} "
+        f"allows η₁ = <b>{numbers.at_least(f.largest)}</b>; twice this L allows only "
+        f"{numbers.at_least(f.largest / 4.0)}."
     )
 
 
@@ -380,7 +385,7 @@ def without_what_the_rule_sets(get: Reader) -> tuple[AnyField, ...]:
     return (FIRST, BATCH, STEPS, DELTA) if get(RULE) else (FIRST,)
 
 
-EPSILON = langevin_question(
+COMPARED = langevin_question(
     "epsilon",
     "Which step size is private?",
     against_epsilon,
@@ -397,7 +402,7 @@ EPSILON = langevin_question(
     slow=(with_plot(numerical_plan, numerical_part, compared),),
     sampler=SamplerPlan,
 )
-SIZE = langevin_question(
+AGAINST_SIZE = langevin_question(
     "size",
     "How does the largest step size grow with N?",
     against_size,
@@ -413,7 +418,7 @@ SIZE = langevin_question(
     layout=controls(RULE, without=without_what_the_rule_sets),
     sampler=SamplerPlan,
 )
-CLIP = langevin_question(
+AGAINST_CLIP = langevin_question(
     "clip",
     "How does the largest step size fall with L?",
     against_clip,

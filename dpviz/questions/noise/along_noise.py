@@ -59,7 +59,7 @@ def along_noise(
         rings=crossings(facts, lowest_noise, largest_noise),
         end_values=False,
         guides=(
-            Guide("y", target, f"target ε = {numbers.entered(target)}"),
+            Guide("y", target, f"target ε = {numbers.entered(target)}", sets=TARGET),
             kinds.noise_guide(mechanism, facts.noise),
         ),
         more=tuple(fact for curve in curves if curve.bayesian for fact in tail(curve.key, curve.bayesian)),

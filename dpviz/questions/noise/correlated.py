@@ -179,7 +179,7 @@ def rings(f: CorrelatedFacts) -> tuple[Ring, ...]:
     best, mine = (f"κ = {numbers.plain(one.decay)}" for one in (f.best, f.mine))
     return (
         Ring(*f.best, f"the best, {best}", look.ORANGE, name=f"best κ: {numbers.percent(f.best.error)}"),
-        Ring(*f.mine, mine, look.GREY, name=f"my κ: {numbers.percent(f.mine.error)}"),
+        Ring(*f.mine, mine, look.GREY, name=f"my κ: {numbers.percent(f.mine.error)}", sets=(DECAY, None)),
     )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.accounting.methods import Tight
 from dpviz.charts import Axis, Guide, Line, LinePlot, Point, Ring, look
 from dpviz.fields import choice, flag, numbers
-from dpviz.questions import DELTA, Answer, Block, Compound, Metric, Note, Question, Reader, Words
+from dpviz.questions import DELTA, Answer, Block, Compound, Metric, Note, Question, Reader, Words, setting
 from dpviz.questions.noise.expected_methods import METHODS, Method
 from dpviz.questions.noise.reached import Reached
 from dpviz.questions.noise.settings import TARGET
@@ -100,7 +100,7 @@ def expected(
             *(Ring(one.epsilon, one.accuracy, one.text, look.GREY) for one in runs),
         ),
         points=tuple(Point(one.epsilon, one.accuracy, one.text, Tight.name) for one in published),
-        guides=(Guide("x", target_epsilon, f"target ε = {numbers.entered(target_epsilon)}"),),
+        guides=(Guide("x", target_epsilon, f"target ε = {numbers.entered(target_epsilon)}", sets=TARGET),),
         end_values=False,
     )
     return Answer(plot, facts)
@@ -146,7 +146,8 @@ def axes(f: ExpectedFacts) -> tuple[Axis, Axis]:
 
 
 def headline(f: ExpectedFacts) -> str:
-    both = f"At ε ≤ <b>{numbers.at_most(f.target_epsilon)}</b> and δ = {numbers.delta(f.delta)}"
+    target = setting(TARGET, f"ε ≤ <b>{numbers.at_most(f.target_epsilon)}</b>")
+    both = f"At {target} and {setting(DELTA, 'δ =', numbers.delta(f.delta))}"
     measured, published = f.best_measured, f.best_published
     reached = []
     if measured:

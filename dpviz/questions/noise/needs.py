@@ -14,7 +14,7 @@ from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Tight
 from dpviz.fields import numbers
 from dpviz.gradients.clipped_law import threshold_over_median
 from dpviz.mechanisms import Event
-from dpviz.questions import Note, guessing, kinds
+from dpviz.questions import DELTA, STEPS, Note, guessing, kinds, setting
 from dpviz.questions.gradients import Gradients, Law, no_bayesian
 from dpviz.questions.methods import method
 from dpviz.questions.needed import SYMBOLS, Need
@@ -90,13 +90,15 @@ class Needs:
         return TITLES.get(self.unknown, f"{kinds.noise_label(self.ask.mechanism)} needed")
 
     @property
-    def setting(self) -> list[str]:
-        """What is given, in words."""
+    def given(self) -> list[str]:
+        """What is given, in a headline's words."""
         mechanism, steps = self.ask.mechanism, self.ask.steps
         noise = mechanism.noise if self.unknown == "noise_multiplier" else self.unknown
-        given = [] if self.unknown == "steps" else [f"{numbers.steps(steps)} {mechanism.step}{'s' * (steps > 1)}"]
-        given += kinds.in_words(mechanism, without=noise)
-        return given + ([] if self.unknown == "delta" else [f"δ = {numbers.delta(self.ask.delta)}"])
+        given = [(kinds.T[mechanism.step], f"{numbers.steps(steps)} {mechanism.step}{'s' * (steps > 1)}")]
+        given += kinds.named(mechanism, without=noise)
+        given += [(DELTA, f"δ = {numbers.delta(self.ask.delta)}")]
+        looked_for = {"steps": STEPS.key, "delta": DELTA.key}.get(self.unknown)
+        return [setting(field, text) for field, text in given if field.key != looked_for]
 
     def best(self, *, bayesian: bool) -> str | None:
         """The valid method with the most favourable answer; tight counts as none where it is but the reference."""

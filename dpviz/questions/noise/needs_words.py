@@ -6,11 +6,12 @@ from dpviz.accounting.meanings import DELTA_MU
 from dpviz.accounting.methods import Tight
 from dpviz.accounting.tuning import SCORE
 from dpviz.fields import numbers
-from dpviz.questions import LATER, Formula, Metric, Note, Words, kinds
+from dpviz.questions import LATER, Formula, Metric, Note, Words, kinds, setting
 from dpviz.questions.methods import NAMES, method, without
 from dpviz.questions.noise.curves import name_of
 from dpviz.questions.noise.needs import ANY, Needs
 from dpviz.questions.noise.reasons import reasons
+from dpviz.questions.noise.settings import TARGET
 from dpviz.questions.shared import LAW
 
 FAMILIES = {"weibull": "Weibull", "lognormal": "log-normal", "halfnormal": "half-normal"}
@@ -27,15 +28,16 @@ def headline(f: Needs) -> str:
 
 def best_answer(f: Needs) -> str:
     """The answer of the best method, DP's where there is one."""
-    target, setting = f"<b>ε ≤ {numbers.at_most(f.target)}</b>", ", ".join(f.setting)
+    target = f"<b>{setting(TARGET, 'ε ≤', numbers.at_most(f.target))}</b>"
+    given = ", ".join(f.given)
     key, tight = f.dp or f.bayesian, f.needs.get(Tight.name)
     if key is None and Tight.name in f.valid and tight is not None and tight.waits:
         return f"For {target} only the PLD accountant has an answer here, which is {LATER}."
     if key is None:
         axis = f" on this {f.symbol} axis" if f.axis else ""
-        return f"No chosen method reaches {target} with {setting}{axis}: the notes say why."
+        return f"No chosen method reaches {target} with {given}{axis}: the notes say why."
     exactly = f"; the PLD accountant needs {f.exactly}" if f.exactly else ""
-    return f"To keep {target} with {setting}, {what_is_enough(f, key)} ({guarantee(f, key)}){exactly}."
+    return f"To keep {target} with {given}, {what_is_enough(f, key)} ({guarantee(f, key)}){exactly}."
 
 
 def what_is_enough(f: Needs, key: str) -> str:

@@ -172,7 +172,10 @@ def along_noise(
             shown=(0.0, 4.0 * target if risk == "mu" else min(4.0 * target, 1.02)),
         ),
         (),
-        guides=(Guide("y", target, f"target: {facts.target_text}"), kinds.noise_guide(mechanism, facts.noise)),
+        guides=(
+            Guide("y", target, f"target: {facts.target_text}", sets=MU if risk == "mu" else AFTER),
+            kinds.noise_guide(mechanism, facts.noise),
+        ),
         end_values=False,
         summary=f"{RISK.options[risk]} against the {kinds.noise_label(mechanism)}; target {facts.target_text}.",
     )

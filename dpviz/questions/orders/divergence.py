@@ -10,7 +10,7 @@ from dpviz import library as dpviz
 from dpviz.accounting.methods import ClosedForm, Renyi
 from dpviz.charts import Line, Region, look
 from dpviz.fields import numbers
-from dpviz.questions import Answer, Formula, Metric, Note, Words
+from dpviz.questions import STEPS, Answer, Formula, Metric, Note, Words, setting
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import no_bound
 from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, one_step, orders_question, theorems
@@ -87,7 +87,7 @@ def headline(f: DivergenceFacts) -> str:
     if f.sample_rate == 0:
         return UNUSED
     unsampled = 1 / f.noise_multiplier / f.noise_multiplier
-    cost = "1 step costs" if f.steps == 1 else f"{numbers.steps(f.steps)} steps cost"
+    cost = setting(STEPS, numbers.steps(f.steps)) + (" step costs" if f.steps == 1 else " steps cost")
     return (
         f"One step has the Rényi divergence <b>R(2) = {numbers.up(f.divergence)}</b> (without sampling: "
         f"{numbers.at_most(unsampled)}); {cost} <b>ε ≤ {numbers.up(f.epsilon)}</b>."

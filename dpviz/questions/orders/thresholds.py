@@ -10,7 +10,7 @@ from dpviz.accounting.methods import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, Formula, Metric, Note, Words
+from dpviz.questions import SIGMA, STEPS, Answer, Formula, Metric, Note, Words, setting
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.deciding import ALL_ORDERS
@@ -96,8 +96,8 @@ def headline(f: ThresholdFacts) -> str:
         f"{name} gives {'no finite ε' if math.isnan(best.order) else f'<b>ε ≤ {numbers.up(best.value)}</b>'}"
         for name, best in f.best
     ]
-    fixed = f"with the noise fixed at σ = {numbers.entered(f.noise_multiplier)}"
-    return f"After <b>{numbers.steps(f.steps)}</b> steps {fixed}, {', '.join(gives)}."
+    fixed = f"with the noise fixed at {setting(SIGMA, 'σ =', numbers.entered(f.noise_multiplier))}"
+    return f"After <b>{setting(STEPS, numbers.steps(f.steps))}</b> steps {fixed}, {', '.join(gives)}."
 
 
 def metrics(f: ThresholdFacts) -> Iterator[Metric]:

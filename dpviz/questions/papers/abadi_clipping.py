@@ -105,7 +105,7 @@ def clipping(
             Line("noise", "noise", x, noise, look.SOLID, color=look.ORANGE),
             Line("both", "both", x, error, look.SOLID, color=look.GREEN),
         ),
-        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False),),
+        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False, sets=THRESHOLD),),
         end_values=False,
     )
     effect = ClippedMean(
@@ -140,7 +140,7 @@ def clipped_average(
             Line("average", "average clipped", x, error, look.SOLID, color=look.ORANGE),
             Line("both", "each example clipped", x, each, look.SOLID, color=look.GREEN),
         ),
-        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False),),
+        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False, sets=THRESHOLD),),
         end_values=False,
     )
     average = ClippedAverage(2.0 * batch, float(error[at]), float(each.min()))

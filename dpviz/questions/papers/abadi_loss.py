@@ -11,9 +11,10 @@ from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_densit
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
 from dpviz.fields import choice, flag, number, numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import Answer, Formula, Layout, Metric, Note, Question, Reader, Words, units
+from dpviz.questions import Answer, Formula, Layout, Metric, Note, Question, Reader, Words, setting, units
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS
 
+EPSILON = number("ploss")
 LEAST_DENSITY = 1e-8  # shown, of the largest density
 SPAN = choice("pspan")
 
@@ -66,7 +67,7 @@ def loss_law(
     noise_multiplier: Annotated[float, SIGMA],
     sample_rate: Annotated[float, RATE],
     steps: Annotated[int, STEPS],
-    epsilon: Annotated[float, number("ploss")],
+    epsilon: Annotated[float, EPSILON],
     direction: Annotated[str, choice("pdir")],
     span: Annotated[str, SPAN],
     log_density: Annotated[bool, flag("plogd")],
@@ -110,7 +111,7 @@ def loss_plot(law: LossDensity, epsilon: float, shown: tuple[float, float], top:
             Line("counted", "counted in δ", x, counted, look.SOLID, color=look.ORANGE, explained=True),
         ),
         bands=(Band("beyond ε", x[tail], floor, y[tail]),) if tail.sum() > 1 else (),
-        guides=(Guide("x", epsilon, f"ε = {numbers.entered(epsilon)}", noted=False),),
+        guides=(Guide("x", epsilon, f"ε = {numbers.entered(epsilon)}", noted=False, sets=EPSILON),),
         end_values=False,
     )
 
@@ -143,9 +144,9 @@ def layout(get: Reader) -> Layout:
 
 
 def headline(f: LossFacts) -> str:
-    whose = "One step" if f.span == "one" else f"After {numbers.steps(f.steps)} steps, the output"
+    whose = "One step" if f.span == "one" else f"After {setting(STEPS, numbers.steps(f.steps))} steps, the output"
     return (
-        f"{whose} has a privacy loss above ε = {numbers.entered(f.epsilon)} with probability "
+        f"{whose} has a privacy loss above {setting(EPSILON, 'ε =', numbers.entered(f.epsilon))} with probability "
         f"<b>{f.probability(f.law.beyond)}</b>, of which <b>{f.probability(f.law.delta)}</b> counts towards δ, because "
         "only the excess over ε counts."
     )

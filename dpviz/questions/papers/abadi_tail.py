@@ -14,9 +14,10 @@ from dpviz.accounting.pld.quick import ZERO, quick_delta, within_one_percent
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import RATE, SIGMA, STEPS, Answer, Formula, Metric, Note, Question, Slow, Words, units
+from dpviz.questions import RATE, SIGMA, STEPS, Answer, Formula, Metric, Note, Question, Slow, Words, setting, units
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
+EPSILON = number("ptail")
 ORDERS = np.arange(1.0, 33.0)
 SHOWN_ORDERS = (1, 2, 4, 8, 16, 32)
 LEAST_DELTA = 1e-12
@@ -57,7 +58,7 @@ def tail_bound(
     noise_multiplier: Annotated[float, SIGMA],
     sample_rate: Annotated[float, RATE],
     steps: Annotated[int, STEPS],
-    epsilon: Annotated[float, number("ptail")],
+    epsilon: Annotated[float, EPSILON],
 ) -> Answer[TailFacts]:
     """δ against ε, by each of a few λ and by the best of 1 to 32."""
     divergence = dpviz.renyi_divergence(orders=ORDERS + 1.0, noise_multiplier=noise_multiplier, sample_rate=sample_rate)
@@ -83,7 +84,7 @@ def tail_bound(
         Axis("ε", hover="ε = %{x:,.4~r}", shown=(0.0, facts.end)),
         Axis("δ", log=True, kind="delta", shown=(1e-12, 2.0), write=numbers.delta),
         tail_lines(x, moments),
-        guides=(Guide("x", epsilon, f"ε = {numbers.entered(epsilon)}", noted=False),),
+        guides=(Guide("x", epsilon, f"ε = {numbers.entered(epsilon)}", noted=False, sets=EPSILON),),
         end_values=False,
     )
     return Answer(plot, facts)
@@ -151,9 +152,10 @@ def with_tail(answer: Answer[TailFacts], band: Band) -> Answer[TailFacts]:
 
 
 def headline(f: TailFacts) -> str:
+    steps = setting(STEPS, numbers.steps(f.steps))
     return (
-        f"After {numbers.steps(f.steps)} steps, the moments accountant proves <b>δ ≤ {numbers.delta(f.delta)}</b> at "
-        f"ε = {numbers.entered(f.epsilon)}, with the order <b>λ = {f.order:.0f}</b>."
+        f"After {steps} steps, the moments accountant proves <b>δ ≤ {numbers.delta(f.delta)}</b> at "
+        f"{setting(EPSILON, 'ε =', numbers.entered(f.epsilon))}, with the order <b>λ = {f.order:.0f}</b>."
     )
 
 

@@ -12,10 +12,11 @@ from dpviz.accounting.methods import Basic, ClosedForm, Moments, Strong
 from dpviz.accounting.no_answer import NoAnswer
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot
 from dpviz.fields import number, numbers
-from dpviz.questions import DELTA, RATE, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words, units
+from dpviz.questions import DELTA, RATE, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words, setting, units
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import coarse
 
+EPSILON = number("pteps")
 MOST_STEPS = 1e7
 POINTS, FEW = 25, 9  # at rest, and while a hand moves: nearly straight lines
 
@@ -54,7 +55,7 @@ def main_theorem(
     sample_rate: Annotated[float, RATE],
     steps: Annotated[int, STEPS],
     delta: Annotated[float, DELTA],
-    epsilon: Annotated[float, number("pteps")],
+    epsilon: Annotated[float, EPSILON],
 ) -> Answer[LeastNoiseFacts]:
     """Least σ against T by the moments accountant and by strong composition, beside the theorem's two forms."""
     if sample_rate == 0.0:
@@ -81,7 +82,11 @@ def main_theorem(
             Line("standard", "× √ln(T/δ)", x, standard, Basic.name, approximate=True, kept=False),
             Line(Strong.name, "strong composition", x, strong, Strong.name),
         ),
-        guides=(Guide("x", here, f"T = {numbers.short_steps(here)}", noted=False),),
+        guides=(
+            Guide(
+                "x", here, f"T = {numbers.short_steps(here)}", noted=False, sets=None if steps > MOST_STEPS else STEPS
+            ),
+        ),
         end_values=False,
     )
     facts = LeastNoiseFacts(
@@ -110,8 +115,9 @@ def headline(f: LeastNoiseFacts) -> str:
         return (
             "No noise lets the moments accountant prove this ε, because its orders end at λ = 32: <b>raise ε or δ</b>."
         )
+    target = setting(EPSILON, "ε =", numbers.entered(f.epsilon))
     return (
-        f"For ε = {numbers.entered(f.epsilon)} after {numbers.steps(f.steps)} steps, the moments accountant needs "
+        f"For {target} after {setting(STEPS, numbers.steps(f.steps))} steps, the moments accountant needs "
         f"<b>σ ≥ {numbers.up(f.noise_multiplier)}</b>, so <b>c₂ = {numbers.plain(f.c2)}</b>; strong composition needs "
         f"<b>{numbers.up(f.strong)}</b>."
     )

@@ -11,7 +11,9 @@ from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, published
+from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, published, setting
+
+ZEROS = number("rzeros")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class RareFacts:
 
 def rare(
     *,
-    zeros: Annotated[int, number("rzeros")],
+    zeros: Annotated[int, ZEROS],
     ones: Annotated[int, number("rones")],
     failure: Annotated[float, number("gamma")],
 ) -> Answer[RareFacts]:
@@ -59,7 +61,7 @@ def rare(
             Line("exact", "bound for every ρ", x, most_likely(x, ones, failure), look.SOLID),
             Line("sample", "share in the sample", x, ones / (x + ones), look.NEUTRAL, kept=False, explained=True),
         ),
-        guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", noted=False),),
+        guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", noted=False, sets=ZEROS),),
         end_values=False,
     )
     facts = RareFacts(
@@ -79,7 +81,7 @@ def most_likely(zeros: Array, ones: int, failure: float) -> Array:
 
 
 def headline(f: RareFacts) -> str:
-    zeros = f"After {numbers.steps(f.zeros)} distances of 0"
+    zeros = f"After {setting(ZEROS, numbers.steps(f.zeros))} distances of 0"
     uses = (
         f"{zeros} and {numbers.steps(f.ones)} of C, the estimator uses"
         if f.ones

@@ -11,7 +11,9 @@ from dpviz import library as dpviz
 from dpviz.accounting.methods import Basic
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, Formula, Metric, Note, Question, Words
+from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, setting
+
+COUNT = number("gk")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def together(
     *,
     epsilon_mu: Annotated[float, number("geps")],
     delta_mu: Annotated[float, number("gdmu")],
-    count: Annotated[int, number("gk")],
+    count: Annotated[int, COUNT],
 ) -> Answer[TogetherFacts]:
     """δ of k mechanisms and of groups of k against k; ε is kε_μ for both."""
     x = np.arange(1.0, max(20, min(2 * count, 400)) + 1.0)
@@ -58,7 +60,7 @@ def together(
             Line(Basic.name, "k mechanisms", x, basic, Basic.name, hover=hover),
             Line("group", "group of k", x, group, look.SOLID, color=look.ORANGE),
         ),
-        guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),),
+        guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False, sets=COUNT),),
         end_values=False,
     )
     epsilon, delta = dpviz.bayesian_basic(epsilon_mu=epsilon_mu, delta_mu=delta_mu, count=count)
@@ -86,8 +88,8 @@ def headline(f: TogetherFacts) -> str:
     count = numbers.steps(f.count)
     group = f"δ ≤ {numbers.delta(f.group_delta)}" if f.group_delta < 1 else "no δ below 1"
     return (
-        f"{count} such mechanisms together satisfy (<b>{f.bound}</b>, <b>{numbers.delta(f.delta)}</b>)-Bayesian DP; a "
-        f"group of {count} has the same ε with <b>{group}</b>."
+        f"{setting(COUNT, count)} such mechanisms together satisfy (<b>{f.bound}</b>, "
+        f"<b>{numbers.delta(f.delta)}</b>)-Bayesian DP; a group of {count} has the same ε with <b>{group}</b>."
     )
 
 

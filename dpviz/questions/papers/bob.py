@@ -10,7 +10,9 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.charts import Axis, Guide, Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words
+from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, setting
+
+INSIDE = number("pwith")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class BobFacts:
 
 def bob(
     *,
-    inside: Annotated[float, number("pwith")],
+    inside: Annotated[float, INSIDE],
     outside: Annotated[float, number("pwithout")],
     delta: Annotated[float, DELTA],
 ) -> Answer[BobFacts]:
@@ -52,7 +54,7 @@ def bob(
     x = np.linspace(0.0, reach, 241)
     high = np.array([float(dpviz.roc_bound(outside, epsilon=float(e), delta=delta)) for e in x])
     low = np.array([1.0 - float(dpviz.roc_bound(1.0 - outside, epsilon=float(e), delta=delta)) for e in x])
-    with_bob = Guide("y", inside, f"with Bob {numbers.plain(inside)}")
+    with_bob = Guide("y", inside, f"with Bob {numbers.plain(inside)}", sets=INSIDE)
     plot = LinePlot(
         Axis("ε", hover="ε = %{x:,.3~r}", shown=(0.0, reach)),
         Axis("how often “cancer” with Bob in", name="share of answers", column="share", shown=(-0.02, 1.02)),
@@ -76,7 +78,7 @@ def least_epsilon(inside: float, outside: float, delta: float) -> float:
 
 def headline(f: BobFacts) -> str:
     answers = (
-        f"A model that says “cancer” {numbers.percent(f.inside, 4)} of the time with Bob's record and "
+        f"A model that says “cancer” {setting(INSIDE, numbers.percent(f.inside, 4))} of the time with Bob's record and "
         f"{numbers.percent(f.outside, 4)} without it"
     )
     if math.isinf(f.epsilon):

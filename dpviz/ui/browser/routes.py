@@ -54,6 +54,12 @@ _IMPORT = re.compile(r'^import (\w+|\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTI
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
+def _imported(line: re.Match[str]) -> str:
+    """An import from another file, as it is within one."""
+    names, file = line.groups()
+    return f"const {names} = ${file}{'' if names.startswith('{') else '.component'};\n"
+
+
 @lru_cache(maxsize=1)
 def bundle() -> str:
     """The scripts of all components as one module, which exports each under its name: one request in place of twenty.
@@ -69,7 +75,7 @@ def bundle() -> str:
         for _, other in _IMPORT.findall(text):
             add(other)
         exported = [*_EXPORT.findall(text), *(["component"] if "export default" in text else [])]
-        text = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;\n", text)).replace("export default ", "const component = ")
+        text = _EXPORT.sub("", _IMPORT.sub(_imported, text)).replace("export default ", "const component = ")
         parts[name] = f"const ${name} = (() => {{\n{text}return {{ {', '.join(exported)} }};\n}})();\n"
 
     for name in COMPONENTS:
