@@ -84,6 +84,7 @@ class Line:
         spread: lowest and highest of what y is the mean of, drawn as error bars; shape (n,) each.
         stairs: the upper side of what is known only at these x: of what is "falling", y stays until the next one; of
             what is "rising", it holds since the one before. None for a straight line between them.
+        about: a sentence or two on what it is, told to a pointer that rests on it.
     """
 
     key: str
@@ -104,6 +105,7 @@ class Line:
     explained: bool = False
     spread: tuple[Numbers, Numbers] | None = None
     stairs: Literal["falling", "rising"] | None = None
+    about: str = ""
 
     def __post_init__(self) -> None:
         shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]
@@ -140,7 +142,8 @@ class Line:
 class Band:
     """An interval between two curves: the truth that every bound lies above. Shapes (n,).
 
-    `key` names it in files, the name where empty; `family` gives its hue: grey, or that of the bounds on this truth.
+    `key` names it in files, the name where empty; `family` gives its hue: grey, or that of the bounds on this truth;
+    `about` as a line's.
     """
 
     name: str
@@ -149,6 +152,7 @@ class Band:
     upper: Numbers
     key: str = ""
     family: str = Tight.name
+    about: str = ""
 
     @property
     def filed(self) -> str:

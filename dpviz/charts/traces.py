@@ -59,6 +59,11 @@ def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple
     return template + "<extra></extra>", lists
 
 
+def _about(words: str) -> Trace:
+    """What a pointer that rests on the trace is told."""
+    return {"meta": {"about": words}} if words else {}
+
+
 def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False) -> list[Trace]:
     """A line as traces: one where it is whole; else what is drawn and what the hover reads are apart. A `share` is
     written in percent.
@@ -73,7 +78,7 @@ def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False)
     stroke = {"color": line.hue, "width": line.width, "dash": line.dash} | (
         {"shape": STAIRS[line.stairs]} if line.stairs else {}
     )
-    common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1}
+    common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1, **_about(line.about)}
     whole = bool(shown.all()) and x[0] <= plane.x.low and x[-1] >= plane.x.high
     if whole and line.dotted_from is None and line.dotted_until is None:
         value = f"%{{y:{number_format(y)}}}"
@@ -134,7 +139,7 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     xs, low, high = (short_floats(v[good]) for v in (x, lower, upper))
     ground, edge = (look.rgba(look.style(band.family).color, opacity) for opacity in (look.BAND, look.EDGE))
     form = number_format(upper[good])
-    common = {"name": band.name, "line": {"color": edge, "width": 3}}
+    common = {"name": band.name, "line": {"color": edge, "width": 3}, **_about(band.about)}
     # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
     area = scatter(xs + xs[::-1], high + low[::-1], fill="toself", fillcolor=ground) | common | QUIET
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"

@@ -1,11 +1,14 @@
 """The cards of accountants, as a detail of a page: each name opens what it is and whom to cite."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
 
 from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import OdometerAccountant
+from dpviz.charts import LinePlot, Plot
 from dpviz.questions.answer import Folded
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.question import Block
@@ -33,6 +36,24 @@ def cards(curves: Iterable[str], amplification: str = "exact", names: Mapping[st
         card = card_of(key, amplification)
         by_card.setdefault(card, []).append(names.get(key, card.name))
     return [folded(", ".join(dict.fromkeys(called)), card) for card, called in by_card.items()]
+
+
+def with_abouts(plot: Plot) -> Plot:
+    """The plot with what its accountants' curves and bands are, where it does not say so itself."""
+    if not isinstance(plot, LinePlot):
+        return plot
+    lines = tuple(one if one.about else replace(one, about=_about(one.key)) for one in plot.lines)
+    bands = tuple(one if one.about else replace(one, about=_about(one.family)) for one in plot.bands)
+    return replace(plot, lines=lines, bands=bands)
+
+
+@cache
+def _about(key: str) -> str:
+    """The accountant's own words; empty for what is none."""
+    try:
+        return card_of(key.partition(".")[0], "exact").about
+    except (KeyError, ValueError):
+        return ""
 
 
 def folded(name: str, card: Card) -> Folded:

@@ -11,6 +11,7 @@ from typing import Any
 from dpviz.charts.plot import HEIGHT, Plot
 from dpviz.fields.declared import MEANINGS
 from dpviz.questions import AnyAnswer, AnyQuestion, Metric, Note, links
+from dpviz.questions.accountant_cards import with_abouts
 from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.plain_text import TAG
 
@@ -33,7 +34,7 @@ _SPANS = (
 
 def rendered(question: AnyQuestion, answer: AnyAnswer, plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
     """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
-    drawn = plot.chart(height)
+    drawn = with_abouts(plot).chart(height)
     notes = [*question.notes(answer), *map(Note, drawn.notes)]
     words = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, notes))
     headline, metrics, below = explained(*words)

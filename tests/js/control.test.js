@@ -130,3 +130,26 @@ test("a press on the slider, or a key, sends the help away, and it comes back wi
   root.dispatchEvent(Object.assign(new Event("keydown"), { key: "ArrowRight" }));
   assert.ok(root.hasAttribute("data-busy"));
 });
+
+test("a hand that pulls the number elsewhere moves it as its own slider, and is told its text", (t) => {
+  const { parent, mount, range, text, sent, moves } = control(t, { field: "noise" });
+  const pull = (what, field = "noise") => {
+    const event = new CustomEvent("dpviz-pull", { cancelable: true, detail: { field, pull: what } });
+    return window.dispatchEvent(event) ? null : event.detail.text;
+  };
+  assert.equal(pull({ phase: "near" }), "2");
+  assert.equal(pull({ phase: "move", value: 3.9 }), "4");
+  assert.equal(pull({ phase: "move", value: 1e9 }), "8");
+  assert.equal(pull({ phase: "move", by: -1 }), "1", "stops count from where the pull began");
+  mount({ text: "2", value: 2, seen: 0 });
+  assert.deepEqual([text.value, range.value], ["1", 0], "an earlier answer does not take it out of the hand");
+  assert.deepEqual(sent, []);
+  pull({ phase: "end" });
+  assert.deepEqual(sent.map(({ text, exact }) => [text, exact]), [["1", true]]);
+  pull({ phase: "type", text: "3,5" });
+  assert.deepEqual([sent.at(-1).text, sent.at(-1).exact], ["3,5", false]);
+  assert.deepEqual(moves.at(-1), ["enter", "3,5"]);
+  assert.equal(pull({ phase: "near" }, "delta"), null, "another setting's");
+  parent.find((one) => one.className === "dpviz-number").isConnected = false;
+  assert.equal(pull({ phase: "near" }), null, "one that nobody sees is told by who made it");
+});

@@ -9,7 +9,7 @@ class Style {
 export class Element extends EventTarget {
   constructor(kind) {
     super();
-    Object.assign(this, { kind, children: [], attributes: {}, style: new Style(), dataset: {}, value: "", textContent: "" });
+    Object.assign(this, { kind, children: [], attributes: {}, style: new Style(), dataset: {}, value: "", textContent: "", isConnected: true });
   }
 
   append(...children) {

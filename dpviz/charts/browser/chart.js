@@ -8,6 +8,7 @@ import { parsed } from "./columns.js";
 import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { withEarlier } from "./earlier.js";
+import { Explanation } from "./explanation.js";
 import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
 import { Grips } from "./grips.js";
@@ -55,6 +56,7 @@ class MountedChart {
     const pull = (field, what) => (this.frames.has(field) ? this.pulls.pull(field, what) : null);
     this.grips = new Grips(this.plot, pull);
     this.sentence = new Sentence(pull);
+    this.explanation = new Explanation(this.plot, () => this.hand?.place());
     this.entries = {}; // the last of every control, told all together: none is lost
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
@@ -341,6 +343,7 @@ class MountedChart {
   end() {
     clearTimeout(this.waits);
     this.grips.gone();
+    this.explanation.end();
     this.pulls.end();
     this.movement.end();
     this.frames.stop();

@@ -5,6 +5,7 @@ import { made } from "./dom.js";
 const REACH = 7; // pixels from a mark within which a mouse takes it; a finger takes its knob
 const BEYOND = 0.5; // of the plot's length: so far beyond its ends a hand can pull
 const DECIDED = 5; // pixels that a hand goes before a mark of two settings follows it along one axis
+const INSIDE = 9; // pixels right of an upright axis where a knob stands
 const RULED = { x: "ew-resize", y: "ns-resize", xy: "move" }; // cursors
 
 export class Grips {
@@ -152,13 +153,13 @@ const axesOf = ({ fields }) => Object.keys(fields).sort().join("");
 const isRing = ({ x, y }) => x !== null && y !== null;
 const sameFields = (one, other) => JSON.stringify(one.fields) === JSON.stringify(other.fields);
 
-// Where a mark is, its knob, and whether the plot shows it. A guide's knob is at its end, on the axis.
+// Where a mark is, its knob, and whether the plot shows it. A guide's knob is at its end, beside what stands at the axis.
 function pixels({ x, y }, { area, scales }) {
   const across = x === null ? null : scales.x.of(x);
   const up = y === null ? null : scales.y.of(y);
   const seen = [across, up].every((share) => share === null || (share >= -1e-9 && share <= 1 + 1e-9));
   const at = { x: across === null ? null : area.left + across * area.width, y: up === null ? null : area.top + (1 - up) * area.height };
-  return { ...at, seen, knob: { x: at.x ?? area.left, y: at.y ?? area.top + area.height } };
+  return { ...at, seen, knob: { x: at.x ?? area.left + INSIDE, y: at.y ?? area.top + area.height } };
 }
 
 // Pixels from a mark to a pointer; infinite from one that is not seen, and beside the plot.

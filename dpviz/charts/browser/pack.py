@@ -19,7 +19,7 @@ SHORT = 16  # columns with fewer numbers stay as they are
 EXACT = 2.0**24  # whole numbers up to here are the same in float32
 
 # What only the hover reads.
-HOVER = frozenset({"customdata", "text", "hovertext", "hovertemplate"})
+HOVER = frozenset({"customdata", "text", "hovertext", "hovertemplate", "meta"})
 
 
 class Packer:
