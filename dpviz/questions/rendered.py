@@ -16,7 +16,7 @@ from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.plain_text import TAG
 
 # Tags, and numbers with their names: they are bold, or values of metrics.
-_TAGS = rf'<b\b[^>]*>.*?</b>|<div class="value">.*?</div>|{TAG}'
+_TAGS = rf'<b\b[^>]*>.*?</b>|<span data-sets[^>]*>.*?</span>|<div class="value">.*?</div>|{TAG}'
 # What no line break divides: a symbol and its value, a number and its unit or exponent.
 _UNDIVIDED = re.compile(rf"{_TAGS}|(\w+ (?:[=≤≥≈]|&lt;) \d[\d.]*(?:e-\d+|\s%)?|\d[\d.]*(?:e-\d+|\s%))")
 _SUBSCRIPT = re.compile(r"_(μ)\b")

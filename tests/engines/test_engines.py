@@ -185,3 +185,17 @@ def test_a_finger_pulls_the_thumb_from_wherever_it_is_put_down(tab: Browser, tmp
     assert before - pulled == pytest.approx(40 / box["width"], abs=0.03)
     tab.mouse((x - 40, y), release=True, kind="touch")
     assert share(tab, "sigma") == pulled
+
+
+def test_a_mark_on_the_chart_and_a_number_in_the_headline_are_pulled(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/compose?curves=moments")
+    for thing in ('.dpviz-grip[data-axis="x"]', '.dpviz-headline [data-sets="steps"]'):
+        before, words, box = float(value(tab, "steps")), headline(tab), tab.box(thing)
+        x, y = round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)
+        tab.mouse((x, y), press=True)
+        tab.mouse(*[(x - 9 * part, y) for part in range(1, 11)])
+        tab.wait("document.querySelector('.dpviz-headline').innerText !== arguments[0]", words)
+        tab.mouse((x - 91, y), release=True)
+        tab.wait_idle()
+        assert float(value(tab, "steps")) < before
+        assert headline(tab) != words

@@ -14,9 +14,12 @@ export class Explanation {
   }
 
   later(event) {
+    const { left, top } = this.plot.getBoundingClientRect();
+    const place = `${event.clientX} ${event.clientY}`;
+    if (place === this.rests) return; // browsers tell of a mouse that rests while things move under it
     this.end();
     if (event.pointerType !== "mouse" || event.buttons) return;
-    const { left, top } = this.plot.getBoundingClientRect();
+    this.rests = place;
     const pointer = { x: event.clientX - left, y: event.clientY - top };
     this.timer = setTimeout(() => this.tell(pointer), REST);
   }
@@ -24,7 +27,7 @@ export class Explanation {
   end() {
     clearTimeout(this.timer);
     this.tip?.remove();
-    this.tip = null;
+    this.tip = this.rests = null;
   }
 
   // In the corner of the plot that is farthest from the pointer: the values there stand beside it.
@@ -47,7 +50,7 @@ export class Explanation {
 function nearest(traces, pointer, { area, scales }) {
   let [found, least] = [null, REACH];
   for (const trace of traces) {
-    if (!trace.meta?.about || trace.opacity === 0 || trace.fill) continue;
+    if (!trace.meta?.about || trace.hoverinfo === "skip") continue; // what is hidden, and the ground of a band
     const y = heightAt(trace, pointer.x, area, scales);
     const far = Math.abs(y - pointer.y);
     if (far <= least) [found, least] = [trace, far];

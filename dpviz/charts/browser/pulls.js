@@ -5,7 +5,7 @@ import mountNumber from "./number.js";
 
 export class Pulls {
   constructor(root) {
-    this.wrong = made("div", "", root, { role: "alert" }); // of a number that has no control in sight
+    this.wrong = made("div", "", root); // of a number that has no control in sight
     this.says = {}; // what each setting's control is to show, by its field
     this.unseen = {}; // controls of those that have none in sight
   }
@@ -42,6 +42,8 @@ export class Pulls {
     const wrong = Object.values(this.says).find((says) => says.wrong && !seen(says.field))?.wrong;
     const words = wrong ? `${wrong} The last good value is used.` : "";
     this.wrong.className = words && "dpviz-problem";
+    if (words) this.wrong.setAttribute("role", "alert");
+    else this.wrong.removeAttribute("role");
     if (this.wrong.textContent !== words) this.wrong.textContent = words;
   }
 
