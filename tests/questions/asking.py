@@ -1,5 +1,6 @@
 """Asks a question as a link does: settings by their keys in links, as text; reads what is drawn; and runs scripts."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ from dpviz.questions.question import Question
 def table(name: str) -> dict[str, Any]:
     """A table beside this file."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+
+
+def headline(question: Question[Any], answer: Answer[Any]) -> str:
+    """The headline without the marks of its settings."""
+    return re.sub(r"</?span[^>]*>", "", question.headline(answer))
 
 
 def default(field: Any) -> Any:

@@ -16,7 +16,7 @@ from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.shared import NAMES, filter_of
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.budget.stop import OTHER, STOP
-from tests.questions.asking import asked, asked_whole, curves, of_preset
+from tests.questions.asking import asked, asked_whole, curves, headline, of_preset
 
 SETTING = {"sigma": "1", "q": "512/50000", "delta": "1e-6"}
 CIFAR = SETTING | {"n": "50000"}
@@ -67,8 +67,8 @@ class TestStop:
             assert (mechanism.assumes in STOP.assumed(a)) == (mechanism.kind != "gaussian")
         if g["target_epsilon"] == 5.76:
             least = min(float(by[key][-1]) for key in ("odometer", "mixture"))
-            assert f"ε ≤ {numbers.epsilon(least, up=True)}" in STOP.headline(a)
-            assert numbers.steps(a.facts.allowed) in STOP.headline(a)
+            assert f"ε ≤ {numbers.epsilon(least, up=True)}" in headline(STOP, a)
+            assert numbers.steps(a.facts.allowed) in headline(STOP, a)
 
     def test_filter_ends_where_the_plan_crosses_the_budget(self) -> None:
         by = curves(asked(STOP, **CIFAR, steps="4900", target="5"))
@@ -92,7 +92,7 @@ class TestStop:
         assert label == name
         assert epsilon < other
         assert {epsilon, other} == {float(a.facts.odometer.epsilon[-1]), float(a.facts.mixture.epsilon[-1])}
-        assert f"ε ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ = 1e-6 by the {name};" in STOP.headline(a)
+        assert f"ε ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ = 1e-6 by the {name};" in headline(STOP, a)
 
     def test_rogers_leaves_through_the_top_also_beside_pins(self) -> None:
         plot = asked(STOP, **CIFAR, steps="4900").plot
@@ -124,7 +124,7 @@ class TestSpend:
         assert filled.x[-1] == budget.steps == 2780
         assert filled.y[-1] == a.facts.filled == a.facts.entries[-1].filled
         assert a.facts.left == budget.remaining_steps(STEP)
-        assert numbers.epsilon(budget.epsilon(), up=True) in SPEND.headline(a)
+        assert numbers.epsilon(budget.epsilon(), up=True) in headline(SPEND, a)
 
     def test_a_refused_block_stays_in_the_list_and_costs_nothing(self) -> None:
         classic = SETTING | {"conversion": "classic", "target": "3"}
@@ -216,7 +216,7 @@ class TestPolicy:
         ends = {key: int(trajectory.epochs[-1]) for key, trajectory in trajectories.items()}
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
         assert all(trajectory.planned[-1] <= 8.22 for trajectory in trajectories.values())
-        said = POLICY.headline(a)
+        said = headline(POLICY, a)
         assert all(NAMES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
         trajectories = of_preset(POLICY, "fo2d").facts.trajectories
         tuned, fixed = trajectories["tune"], trajectories["fixed"]

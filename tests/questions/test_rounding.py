@@ -21,7 +21,7 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.guarantee.card import Guarantee
 from dpviz.questions.noise.risk import odds
-from tests.questions.asking import asked
+from tests.questions.asking import asked, headline
 
 NUMBER = r"([0-9.\u202f]+(?:e-?[0-9]+)?)"
 SIDES: dict[str, Callable[[float, float], bool]] = {
@@ -109,7 +109,7 @@ def sentences(key: str, answer: Answer[Any]) -> str:
 
     def parts() -> Iterator[str]:
         question = QUESTIONS[key]
-        yield question.headline(answer)
+        yield headline(question, answer)
         for metric in question.metrics(answer):
             yield from metric
         for note in question.notes(answer):

@@ -13,6 +13,7 @@ export class Pulls {
   adopt(says = {}) {
     this.says = says;
     for (const field of Object.keys(this.unseen)) if (says[field]) this.mount(field);
+    document.documentElement.toggleAttribute("data-dpviz-pulls", this.fields.length > 0); // numbers in sentences say so
     this.sayWrong();
   }
 
