@@ -298,5 +298,5 @@ def test_the_curve_by_the_numerical_accountant_has_no_step_size_that_is_not_prov
     assert [column.size for column in none] == [0, 0]
     answer = whole(of_preset(COMPARED, "sgfig1"), COMPARED.slow)
     drawn = [line for line in answer.plot.lines if line.key.startswith("numerical")]  # type: ignore[attr-defined]
-    assert [line.stairs for line in drawn] == [True, True]
+    assert [line.stairs for line in drawn] == ["falling", "falling"]
     assert answer.facts.numerical_size(answer.facts.chain) in drawn[0].y
