@@ -19,7 +19,7 @@ from dpviz.fields import AnyField
 from dpviz.questions import AnyQuestion, Compound, Reader, Setting, links, value_of
 from dpviz.questions.answer import AnyAnswer, whole
 from dpviz.questions.catalogue import PAGES, QUESTIONS
-from dpviz.questions.layout import Values
+from dpviz.questions.layout import Values, of_texts
 from dpviz.questions.plain_text import plain_text
 from dpviz.questions.script import script
 
@@ -142,8 +142,9 @@ def ask(key: str, /, **settings: Any) -> Asked:
 
     Args:
         key: the question's name; `dpviz.questions.catalogue.QUESTIONS` has them all.
-        settings: its settings by keyword; what is not given is as the page starts. A text that the question reads
-            (`code` of "check") gives those that it settles, but for those that are given themselves.
+        settings: its settings by keyword; what is not given is as the page starts. With none at all, the question is
+            asked as a link opens it that says nothing else: "policy" at its paper's setting. A text that the question
+            reads (`code` of "check") gives those that it settles, but for those that are given themselves.
 
     Raises:
         ValueError: a question or a setting that there is not, or a value out of its range; the message says what would
@@ -170,6 +171,8 @@ def _values(question: AnyQuestion, settings: Values) -> tuple[Values, tuple[str,
 
     A setting made of several fields may be given whole, or field by field.
     """
+    if not settings and question.opens is not None:
+        return question.read(of_texts(question.opens.values)), ()
     named = question.named()
     texts = {name: str(text) for name, text in settings.items() if name in question.reads}
     settings = {name: given for name, given in settings.items() if name not in texts}

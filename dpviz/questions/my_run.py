@@ -5,11 +5,11 @@
 'σ 4 · 600 of 60\u202f000 · 100 epochs · Poisson · 5 rows a person · δ 1e-5'
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dpviz.fields import Number, numbers
+from dpviz.fields import AnyField, Number, numbers
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import kinds, units
@@ -180,6 +180,32 @@ def caution(question: AnyQuestion | None, get: Reader) -> str:
         f"This question reads T as steps; your run counts {kind.step}s of another sampling. What is shown here is not "
         "that of your run."
     )
+
+
+class PoissonRun(NamedTuple):
+    """The run with Poisson batches of the same size, for the same epochs: what to set, and its length in both units."""
+
+    sets: Sequence[tuple[AnyField, float | str]]
+    words: str
+
+
+def as_poisson(question: AnyQuestion | None, get: Reader) -> PoissonRun | None:
+    """What makes T mean the same where a question knows Poisson batches only; None where it does, or has no q.
+
+    >>> from dpviz.questions.catalogue import QUESTIONS
+    >>> shuffled = of_texts({"mech": "shuffled", "batches": "100", "steps": "60"})
+    >>> as_poisson(QUESTIONS["orders"], shuffled).words
+    '60 epochs as 6000 Poisson steps'
+    """
+    if question is None or RATE not in question.fields or not caution(question, get):
+        return None
+    old, new = get(kinds.KIND), SampledGaussian.kind
+    changed = kinds.follows(old, new, get)
+    if STEPS not in changed:  # more steps than T can count
+        return None
+    lasting = _counted(kinds.epochs(get), "epoch")
+    words = f"{lasting} as {_counted(changed[STEPS], 'Poisson step')}"
+    return PoissonRun([*changed.items(), (kinds.KIND, new)], words)
 
 
 def controls(get: Reader) -> list[FieldControl]:

@@ -67,7 +67,8 @@ class Question(Generic[F]):
         asks: the fact that it asks for, which its headline says.
         settings: keyword of `answer` → the field (or the fields) behind it; those that are annotated need not be named.
         presets: published settings.
-        opens: the one of them at which it opens where a visitor chooses it before any setting; None for the defaults.
+        opens: the one of them at which it opens where a menu, a link or a call names it and no setting; None for the
+            defaults.
         slow: what is added as soon as it is computed.
         layout: the controls in groups, or the function that tells them from the values of fields; a setting may stand
             by its keyword. All in one group where None. The file format, which every question shows, is added.

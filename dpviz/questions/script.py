@@ -41,6 +41,8 @@ def script(question: AnyQuestion, answer: AnyAnswer) -> str:
     get = of_texts({key: text for part in texts.values() for key, text in part.items()})
     whole = [k for k, one in question.settings.items() if isinstance(one, Compound) and not _said(one, given[k], get)]
     field_texts = {key: text for k, part in texts.items() if k not in whole for key, text in part.items()}
+    if question.opens is not None and not (field_texts or whole):  # a call without settings asks at the published one
+        field_texts = {one.key: one.write(one.default) for one in question.fields if one.key in question.opens.values}
     imports = ["import dpviz", *(f"from {type(given[k]).__module__} import {type(given[k]).__name__}" for k in whole)]
     arguments = [
         f'"{question.key}",',

@@ -12,7 +12,6 @@ from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.layout import Reader
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
-from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.readings import READINGS
 from dpviz.questions.units import BATCH, UNITS
@@ -124,13 +123,12 @@ def choose_preset() -> None:
     state.put(PRESET, chosen.key)
 
 
-def open_question(page: Page) -> None:
+def open_question() -> None:
     """Give the chosen question the published setting at which it opens, if the visitor has set nothing else yet."""
-    opens, choice = page.question(state.get).opens, page.choice
-    if opens is None or choice is None or pins() or state.texts((*fields(), PRESET)).keys() - {choice.key}:
-        return
-    apply(opens.values)
-    state.put(PRESET, opens.key)
+    opens = None if pins() else links.opening(state.texts((*fields(), PRESET)))
+    if opens is not None:
+        apply(opens.values)
+        state.put(PRESET, opens.key)
 
 
 def apply(values: dict[str, str]) -> None:
@@ -162,7 +160,7 @@ def pins() -> list[str]:
 
 def pin_state() -> None:
     take_entries()
-    pin = urlencode(state.texts(_set()))
+    pin = urlencode(links.at_defaults(state.texts(_set())))
     if pin not in pins():
         st.session_state[Keys.PINS] = [*pins(), pin]
 

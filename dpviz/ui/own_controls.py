@@ -1,7 +1,6 @@
 """Controls that are more than a field, by the name that a question's layout gives them."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from itertools import islice
@@ -10,21 +9,15 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
-from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import kinds, links
-from dpviz.questions.budget.blocks import BLOCKS, MOST_BLOCKS, Block, enough_for
+from dpviz.questions.budget.blocks import BLOCKS, MOST_BLOCKS, Block
 from dpviz.questions.budget.ledger import lines_of
-from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.check.fields import COUNTED
 from dpviz.questions.check.question import CHECK
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_run, finished_runs
-from dpviz.questions.mechanism import DELTA
 from dpviz.questions.pasted.form import filled
 from dpviz.questions.pasted.texts import LONGEST
-from dpviz.questions.pasted.translate import translate
-from dpviz.questions.tight_band import interval
 from dpviz.ui import controls, page, sources, state
 from dpviz.ui.answers import compute
 from dpviz.ui.state import Keys
@@ -122,82 +115,24 @@ def snippet() -> None:
     help = f"A program, settings, a log or an accountant's history. {NEVER_RUN}"
     st.text_area(label, key=Keys.SNIPPET, height=160, max_chars=LONGEST, placeholder=example, help=help)
     st.button("Fill the form", on_click=_fill, icon=":material/input:", width="stretch")
-    _understood(Keys.SNIPPET)
+    _understood()
 
 
-def pasted() -> None:
-    """A paste of another library's settings, history or log, which becomes the blocks that were spent."""
-    label, example = "Paste settings, a history or a log", "history = [(1.1, 0.0043, 3510)]\ndelta = 1e-5"
-    help = (
-        "An accountant's history of Opacus, events of dp_accounting, settings or code of Opacus, TensorFlow Privacy, "
-        f"JAX Privacy or the PRV accountant, or a log with pairs such as sigma=1.1. {NEVER_RUN}"
-    )
-    st.text_area(label, key=Keys.PASTED, height=160, max_chars=LONGEST, placeholder=example, help=help)
-    st.button("Open as blocks", on_click=_open_blocks, icon=":material/input:", width="stretch")
-    _understood(Keys.PASTED)
-
-
-def _understood(key: str) -> None:
-    """What was recognised in a pasted text, with a link if there is one."""
-    sentences, problem, link = st.session_state.get(Keys.read_of_paste(key), ((), "", ""))
+def _understood() -> None:
+    """What was recognised in the pasted text, and why it was not read."""
+    sentences, problem = st.session_state.get(Keys.SNIPPET_READ, ((), ""))
     if problem:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
     if sentences:
         rows = "".join(f"<br>{escape(sentence)}" for sentence in sentences)
-        rows += f'<br><a href="{escape(link)}" target="_self">Open on Compose</a>' * bool(link)
         st.html(f'<div class="dpviz-note">The text says:{rows}</div>')
-
-
-def _open_blocks() -> None:
-    """The pasted steps as the page's blocks, with δ, and the budget that they need; a link for what is no block."""
-    sentences: tuple[str, ...] = ()
-    problem = link = ""
-    try:
-        plan = translate(st.session_state.get(Keys.PASTED) or "")
-        sentences, problem = (*plan.readings, *plan.assumptions), " ".join(plan.gaps)
-        if plan.events:
-            delta = state.get(DELTA) if plan.delta is None else DELTA.check(plan.delta)
-            step, count = plan.events[0]
-            texts = {**kinds.texts(step), kinds.T[step.step].key: str(count), DELTA.key: DELTA.write(delta)}
-            link = f"compose?{links.written(texts.items())}" if len(plan.events) == 1 else ""
-            steps = [f"{numbers.steps(count)} × {step.step}: {step.text}." for step, count in plan.events]
-            most = float(interval(plan.events, delta).upper[-1])
-            cost = f"Planned, they satisfy ε ≤ {numbers.epsilon(most, up=True)} at δ = {numbers.delta(delta)}."
-            sentences = (*steps[:MOST_BLOCKS], cost if math.isfinite(most) else "ε exceeds 500.", *sentences)
-            blocks = [(step, count) for step, count in plan.events if isinstance(step, SampledGaussian)]
-            if len(blocks) < len(plan.events):
-                raise ValueError("Blocks are Poisson sampled Gaussian steps, and these are not: nothing was added.")
-            sentences += _spend_all(blocks, delta)
-    except ValueError as refusal:
-        problem = str(refusal)
-    st.session_state[Keys.read_of_paste(Keys.PASTED)] = (sentences, problem, link)
-
-
-def _spend_all(steps: Sequence[tuple[SampledGaussian, int]], delta: float) -> tuple[str, ...]:
-    """Puts these steps in the place of the page's blocks; says a budget that had to be raised.
-
-    Raises:
-        ValueError: a value is outside its range, there are too many blocks, or no budget holds them.
-    """
-    blocks = BLOCKS.accept([(step.noise_multiplier, step.sample_rate, count) for step, count in steps])
-    values = SPEND.read(state.get)
-    before = state.get(TARGET)
-    enough = enough_for(blocks, before, values["filter_orders"], delta=delta, conversion=values["conversion"])
-    if not enough <= TARGET.high:
-        raise ValueError(f"These steps cost more than ε = {numbers.plain(TARGET.high)}, the largest budget here.")
-    state.put(BLOCKS, blocks)
-    state.put(DELTA, delta)
-    if enough == before:
-        return ()
-    state.put(TARGET, TARGET.check(enough))
-    return (f"The budget was raised to ε = {numbers.plain(state.get(TARGET))}, which these steps fill.",)
 
 
 def _fill() -> None:
     try:
         code = filled(st.session_state.get(Keys.SNIPPET) or "")
     except ValueError as problem:
-        st.session_state[Keys.read_of_paste(Keys.SNIPPET)] = ((), str(problem), "")
+        st.session_state[Keys.SNIPPET_READ] = ((), str(problem))
         return
     before = st.session_state.get(Keys.SNIPPET_FILLED, {})
     now = {field.key: field.write(state.get(field)) for field in CHECK.fields}
@@ -208,7 +143,7 @@ def _fill() -> None:
         if field.key in texts:
             state.put(field, field.parse(texts[field.key]))
     st.session_state[Keys.SNIPPET_FILLED] = texts
-    st.session_state[Keys.read_of_paste(Keys.SNIPPET)] = (tuple(code.sentences), "", "")
+    st.session_state[Keys.SNIPPET_READ] = (tuple(code.sentences), "")
 
 
 OWN_CONTROLS: dict[str, Callable[[], None]] = {
@@ -221,5 +156,4 @@ OWN_CONTROLS: dict[str, Callable[[], None]] = {
     "blocks": blocks,
     "ledger": ledger,
     "snippet": snippet,
-    "pasted": pasted,
 }

@@ -6,7 +6,6 @@ how many there are.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -42,7 +41,7 @@ def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
         if page.groups:
             controls.listed(page.choice, page.groups)
         else:
-            controls.choice(page.choice, horizontal=not page.choice.tall, then=partial(history.open_question, page))
+            controls.choice(page.choice, horizontal=not page.choice.tall, then=history.open_question)
     draw(groups[chosen], now)
     _expert_switch(hidden)
 

@@ -70,9 +70,8 @@ class Keys:
     # `details`: which part is open, and the experiment that is run again.
     details, RERUN = _of_page("details"), "rerun"
 
-    # `own_controls`: pasted texts, what was read of each, and what the last one filled in.
-    SNIPPET, PASTED, SNIPPET_FILLED = "snippet", "pasted", "snippet.filled"
-    read_of_paste = _of_page("read")
+    # `own_controls`: the pasted text, what was read of it, and what it filled in.
+    SNIPPET, SNIPPET_READ, SNIPPET_FILLED = "snippet", "snippet.read", "snippet.filled"
 
     # `sources`: the chooser of a file and of its column, and what is known of the file.
     UPLOAD_WIDGET, UPLOAD_COLUMN, UPLOAD = "upload.widget", "upload.column", "upload"
@@ -218,7 +217,7 @@ def follow(fields: Iterable[AnyField]) -> None:
     """Take what a link within the app says, which was followed to this page: all of it, also what was set before."""
     known = {field.key: field for field in fields}
     link = {key: st.query_params[key] for key in st.query_params}
-    values, notes = _legal(known, links.read(link))
+    values, notes = _legal(known, links.read(links.at_defaults(link) if texts(known.values()) else link))
     _put_all(known, values)
     if values or notes:
         st.session_state[Keys.NOTES] = notes
@@ -252,7 +251,8 @@ def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str
             continue
         notes += [f"Pinned state: {note}" for note in wrong]
         written = {key: known[key].write(value) for key, value in values.items()}
-        pins.append(urlencode({k: t for k, t in written.items() if t != known[k].write(known[k].default)}))
+        texts_of_pin = {k: t for k, t in written.items() if t != known[k].write(known[k].default)}
+        pins.append(urlencode(links.at_defaults(texts_of_pin)))
     if len(pins) > MOST_PINS:
         notes.append(f"The link holds {len(pins)} pinned states; the first {MOST_PINS} are kept.")
     return list(dict.fromkeys(pins))[:MOST_PINS], notes

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.fields import AnyField
 from dpviz.questions import my_run
 from dpviz.questions.check.carried import carried
 from dpviz.questions.check.question import CHECK
@@ -67,6 +68,9 @@ def _drawn(shown: Page | None) -> None:
                 panel.draw_in_strip(fields(now), now)
     if words := my_run.caution(question, now):
         page.note(words, "caution")
+    if poisson := my_run.as_poisson(question, now):
+        help = "The same batch and as many epochs, but each example joins each batch independently. Undo goes back."
+        page.button(f"Read {poisson.words}", "sync_alt", partial(_set, poisson.sets), key="strip.poisson", help=help)
 
 
 def _is_here(way: my_run.NextQuestion, question: AnyQuestion | None) -> bool:
@@ -99,6 +103,12 @@ def is_open() -> bool:
 def fields(now: SettingsSnapshot) -> Sequence[FieldControl]:
     """The controls that are shown in it."""
     return my_run.controls(now) if is_open() else []
+
+
+def _set(values: Sequence[tuple[AnyField, float | str]]) -> None:
+    history.take_entries()
+    for field, value in values:
+        state.put(field, value)
 
 
 def _go(question: AnyQuestion | None) -> None:

@@ -338,7 +338,7 @@ def test_the_card_of_a_claim_bounds_only_what_is_described(
 @pytest.mark.parametrize("sampler", ["poisson", "shuffled"])
 def test_a_fixed_number_of_runs_costs_at_most_what_all_cost_and_at_least_what_one_costs(sampler: str) -> None:
     one, best = (asked_whole(CHECK, ksampler=sampler, tried=runs, trylaw="fixed").facts for runs in ("1", "40"))
-    ((step, count),) = one.described.above
+    ((step, count),) = one.program.training.above
     all_of_them = float(np.asarray(tight_epsilon_of_events([(step, 40 * count)], 1e-5).upper))
     assert best.low == one.low
     assert one.high < best.high <= all_of_them

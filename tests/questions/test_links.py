@@ -10,10 +10,10 @@ from dpviz.mechanisms import Mechanism, PersonOf, PersonRows, RandomAllocation, 
 from dpviz.questions import kinds, links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.asked import ask
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import of_texts
 from dpviz.questions.question import Question
-from tests.questions.asking import table
+from tests.questions.asking import asked, run_script, table
 
 LINKS = table("links")
 
@@ -54,11 +54,37 @@ def test_a_link_that_is_asked_for_opens_the_same_answer() -> None:
         ("success", {"epsilon": 3.0}),
         ("stop", {"noise_multiplier": 3.0}),
     ):
-        asked = ask(key, **settings)
-        assert asked.link.endswith("&v=3")
-        question, answer = opened(asked.link)
+        called = ask(key, **settings)
+        assert called.link.endswith("&v=3")
+        question, answer = opened(called.link)
         assert question.key == key
-        assert question.headline(answer) == asked.question.headline(asked.answer)
+        assert question.headline(answer) == called.question.headline(called.answer)
+
+
+OPENING = [question for question in QUESTIONS.values() if question.opens]
+
+
+@pytest.mark.parametrize("question", OPENING, ids=lambda question: question.key)
+def test_a_question_that_is_named_alone_has_one_meaning(question: Question[Any]) -> None:
+    """By link and by call it is its published setting; its script, its link and another setting mean what they say."""
+    page = next(page for page in PAGES if question in page.questions)
+    bare = f"{page.key}?{page.view}={question.asked_as}"
+    published = question.opens.values  # type: ignore[union-attr]
+    texts = {key: text for key, text in published.items() if key in {field.key for field in question.fields}}
+    expected = question.headline(asked(question, **texts))
+    for link in (bare, f"{bare}&v=3", f"{bare}&present=1&expert=1"):
+        assert question.headline(opened(link)[1]) == expected
+    called = ask(question.key)
+    assert question.headline(called.answer) == expected
+    assert question.headline(opened(called.link)[1]) == expected
+    shared = question.headline(asked(question))
+    assert shared != expected
+    usual = question.fields[0]
+    at_defaults = ask(question.key, **{next(iter(question.named())): usual.default})
+    assert question.headline(at_defaults.answer) == shared
+    assert question.headline(opened(at_defaults.link)[1]) == shared, "its link says that it is not published"
+    run_script(at_defaults.script(), at_defaults)
+    assert question.headline(opened(f"{bare}&logy=1")[1]) == shared
 
 
 def test_a_link_of_another_version_is_refused_in_words() -> None:

@@ -1,6 +1,5 @@
 """The Budget page's widgets: spending by hand, and what a link says of blocks and pins."""
 
-import html
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -13,11 +12,9 @@ from dpviz.accounting.adaptive.one_order import one_order_filter
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
 from dpviz.questions.budget.blocks import Block
-from dpviz.questions.kinds import T
 from dpviz.questions.presets import PRESETS
-from dpviz.questions.tight_band import interval
 from dpviz.ui import details
-from tests.ui.driver import charts, controls, open_app, open_part, press, put, said
+from tests.ui.driver import charts, controls, enter, open_app, press, put, said
 
 CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
 
@@ -79,18 +76,24 @@ def test_printed_values_show_where_their_axes_do() -> None:
 
 
 def test_policies_open_at_the_papers_setting_where_nothing_was_set() -> None:
-    """At σ = 4 they hardly differ (333, 368, 396 epochs). What was set is kept, and a link means what it says."""
-    at = opened()
-    at.selectbox(key="slider.bview").set_value("policy").run()
-    text = " ".join(said(at, "headline")[0].split())
-    assert "ε = 8.22" in text
-    assert all(f"{name} {n} epochs" in text for name, n in (("fixed", 117), ("noise", 239), ("batch", 165)))
-    assert at.session_state["value.preset"] == "fo1assumed"
+    """At σ = 4 they hardly differ (333, 368, 396 epochs). What was set is kept; menu and bare link say the same."""
+    chosen = opened()
+    chosen.selectbox(key="slider.bview").set_value("policy").run()
+    for at in (chosen, opened(bview="policy"), opened(bview="policy", present="1", v="3")):
+        text = " ".join(said(at, "headline")[0].split())
+        assert "ε = 8.22" in text
+        assert all(f"{name} {n} epochs" in text for name, n in (("fixed", 117), ("noise", 239), ("batch", 165)))
+        assert at.session_state["value.preset"] == "fo1assumed"
     for query in ({"sigma": "2"}, {"target": "3"}, {"pin": "sigma=2"}):
         at = opened(**query)
         at.selectbox(key="slider.bview").set_value("policy").run()
         assert "value.preset" not in at.session_state
-    assert "333" in said(opened(bview="policy"), "headline")[0]
+    at = opened(bview="policy", preset="")
+    assert "333" in said(at, "headline")[0], "the shared defaults"
+    press(at, "Pin this state")
+    enter(at, "target", "3")
+    at.button(key="pin.show.0").click().run()
+    assert "333" in said(at, "headline")[0]
 
 
 @pytest.mark.sweep
@@ -111,36 +114,3 @@ def test_a_difference_is_named() -> None:
     before = {"test_accuracy": 0.9, "evaluations": [[0, 0.1]], "steps": 3}
     assert details.verdict(before, dict(before)).endswith("the same to the last digit.")
     assert "evaluations, test accuracy." in details.verdict(before, before | {"test_accuracy": 0.8, "evaluations": []})
-
-
-def pasted(at: AppTest, text: str) -> None:
-    at.text_area(key="pasted").set_value(text).run()
-    press(at, "Open as blocks")
-
-
-def test_a_pasted_history_becomes_the_blocks_and_the_budget_that_they_need() -> None:
-    at = opened(bview="spend", target="1")
-    open_part(at, "budget.group", ["Budget", "Mechanism", "Paste", "Show"], "Paste")
-    pasted(at, "[(1.1, 0.01, 3000), (0.9, 0.01, 500)]\ndelta = 1e-6")
-    blocks = (Block(1.1, 0.01, 3000), Block(0.9, 0.01, 500))
-    assert (at.session_state["value.bblocks"], at.session_state["value.delta"]) == (blocks, 1e-6)
-    events = [(block.mechanism, block.steps) for block in blocks]
-    for share, fits in ((1.0, True), (0.99, False)):
-        target = share * at.session_state["value.target"]
-        budget = one_order_filter([(events[0][0], 1)], target_epsilon=target, delta=1e-6)
-        budget.spend(*events[0])
-        assert (budget.remaining_steps(events[1][0]) >= events[1][1]) == fits
-    tight = numbers.epsilon(float(interval(events, 1e-6).upper[-1]), up=True)
-    assert any(f"they satisfy ε ≤ {tight} at δ = 1e-6" in text for text in said(at, "note"))
-    pasted(at, "sigma=1.1 n=60000 batch_size=256 epochs=15 poisson_sampling=False")
-    assert at.session_state["value.bblocks"] == blocks, "nothing is lost"
-    assert any("these are not" in text for text in said(at, "problem"))
-    (note,) = [block.proto.body for block in at.get("html") if "Open on Compose" in block.proto.body]
-    link = html.unescape(note.partition('href="compose?')[2].partition('"')[0])
-    there = open_app("compose", link)
-    assert (there.session_state["value.mech"], there.session_state[f"value.{T['epoch'].key}"]) == ("shuffled", 15)
-    pasted(at, "sigma=1.1 <b> batch_size=256")
-    assert any("N is missing: add “n = 60000”." in text for text in said(at, "problem"))
-    pasted(at, "[(0.01, 1, 1000)]")
-    assert any("largest budget" in text or "outside" in text for text in said(at, "problem"))
-    assert at.session_state["value.bblocks"] == blocks

@@ -1,8 +1,9 @@
 """The Check page: a form filled from code, and the guarantee card of the settings at hand."""
 
+from dpviz.questions.budget.blocks import Block
 from dpviz.questions.check.fields import BATCH, EPOCHS, UNSETTLED
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
-from tests.ui.driver import go_to, open_app, open_part, press, put, said, set_to
+from tests.ui.driver import go_to, html_of, open_app, open_part, press, put, said, set_to
 
 
 def test_code_fills_the_form_and_says_what_it_understood() -> None:
@@ -63,3 +64,23 @@ def test_only_what_the_code_leaves_open_is_asked_for() -> None:
     (pills,) = [group for group in at.button_group if group.label == UNSETTLED.label]
     pills.set_value([]).run()
     assert not [group for group in at.button_group if group.label == UNSETTLED.label]
+
+
+def test_a_pasted_history_is_translated_and_spent_on_budget() -> None:
+    at = open_app("check", "kview=translate")
+    assert at.text_area(key="snippet").label == "Paste code", "in sight at first"
+    at.text_area(key="snippet").set_value("[(1.1, 0.01, 3000), (0.9, 0.01, 500)]\ndelta = 1e-6").run()
+    press(at, "Fill the form")
+    blocks = (Block(1.1, 0.01, 3000), Block(0.9, 0.01, 500))
+    assert at.session_state["value.kcounted"] == blocks
+    assert "σ = 0.9" in said(at, "headline")[0]
+    assert "at δ = 1e-6" in " ".join(said(at, "headline")[0].split())
+    put(at, "check.details", "Use it")
+    press(at, "Spend these steps block by block")
+    go_to(at, "budget").run()
+    assert at.session_state["value.bblocks"] == blocks
+    assert not said(at, "caution")
+    put(at, "budget.details", "Use it")
+    press(at, "Read the blocks from a program or a history")
+    go_to(at, "check").run()
+    assert "What does this program train with?" in html_of(at)

@@ -199,6 +199,16 @@ def test_a_page_that_counts_t_otherwise_warns() -> None:
         assert any("not that of your run" in text for text in said(at, "caution")) == warns
 
 
+def test_a_page_without_shuffled_batches_reads_the_epochs_as_steps_when_asked() -> None:
+    """T then means the same: 60 epochs of 256 of 60 000 are 14 063 Poisson steps."""
+    at = open_app("orders", RUN)
+    press(at, "Read 60 epochs as 14\u202f063 Poisson steps")
+    assert (set_to(at, kinds.KIND), set_to(at, STEPS), set_to(at, SIGMA)) == ("gaussian", 14063.0, 1.1)
+    assert not any("not that of your run" in text for text in said(at, "caution"))
+    assert "60 epochs · Poisson" in strip(at)[0]
+    assert [one.label for one in open_app("langevin", RUN).button if one.label.startswith("Read ")] == []
+
+
 def test_the_strip_is_hidden_on_a_bare_page() -> None:
     for query in ("present=1", "embed=true"):
         assert not components(open_app("compose", f"curves=moments&{query}"), "dpviz.strip")

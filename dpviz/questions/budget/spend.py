@@ -18,7 +18,19 @@ from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts import Line, Region
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event
-from dpviz.questions import Answer, Formula, Metric, Note, Question, Words, experts, question, setting, units
+from dpviz.questions import (
+    Answer,
+    Formula,
+    Metric,
+    Note,
+    Onward,
+    Question,
+    Words,
+    experts,
+    question,
+    setting,
+    units,
+)
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.blocks import BLOCKS, Block
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
@@ -275,7 +287,6 @@ def layout(get: Reader) -> Layout:
     return {
         "Budget": (shared.TARGET, SIGMA, RATE, STEPS, FieldControl((BLOCKS,), drawn_as="blocks")),
         "Mechanism": units.controls(get),
-        "Paste": (FieldControl(drawn_as="pasted"),),
         "Show": (LOG_Y, *experts(shared.ORDERS, shared.VARIANT, shared.CONVERSION)),
     }
 
@@ -288,6 +299,9 @@ SPEND = Question(
     asks="left",
     slow=(tight_part(lambda answer: answer.facts.events, drawn=attrgetter("plot")),),
     layout=layout,
-    more={"Accountants": accounts},
+    more={
+        "Use it": lambda _: [Onward("Read the blocks from a program or a history", "check", {"kview": "translate"})],
+        "Accountants": accounts,
+    },
     below=lambda answer: [FieldControl(drawn_as="ledger")] if answer.facts.entries else [],
 )

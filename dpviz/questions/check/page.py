@@ -1,7 +1,8 @@
-"""The Check page: a program's claimed ε, and the guarantee card."""
+"""The Check page: a program's claimed ε, its settings, and the guarantee card."""
 
 from dpviz.questions.check.question import CHECK
+from dpviz.questions.check.translation import TRANSLATION
 from dpviz.questions.guarantee.question import GUARANTEE
 from dpviz.questions.page import page
 
-PAGE = page("check", CHECK, GUARANTEE)
+PAGE = page("check", CHECK, TRANSLATION, GUARANTEE)

@@ -1,13 +1,11 @@
 """A check of a claimed ε against a described training: consistent, too low, or what is missing to tell."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from dpviz import library as dpviz
 from dpviz._version import __version__
 from dpviz.accounting.guarantee import Losses, below_one_over
 from dpviz.accounting.methods import Renyi
-from dpviz.accounting.tuning import Law
 from dpviz.charts import Axis, Dot, DotPlot, look
 from dpviz.fields import AnyField, Number, numbers
 from dpviz.fields.parameters import PARAMETERS
@@ -18,19 +16,19 @@ from dpviz.questions import (
     TRIED,
     Answer,
     FieldControl,
-    Formula,
     Layout,
     Question,
     Reader,
+    annotated,
     experts,
     slow_facts,
     units,
 )
 from dpviz.questions.answer import PENDING
-from dpviz.questions.budget.blocks import Block
 from dpviz.questions.check import fields
-from dpviz.questions.check.described import LARGEST, described, ends, renyi_above
-from dpviz.questions.check.facts import CheckFacts, StepsAndRate
+from dpviz.questions.check.described import LARGEST, ends
+from dpviz.questions.check.facts import CheckFacts
+from dpviz.questions.check.program import Program
 from dpviz.questions.check.words import WORDS, assumption_table
 from dpviz.questions.guarantee.card import Guarantee, Reply
 from dpviz.questions.guarantee.plan import tuning_words
@@ -40,110 +38,14 @@ from dpviz.questions.layout import Item
 from dpviz.questions.pasted.form import read_code
 
 
-def check(
-    *,
-    size: Annotated[int, SIZE],
-    batch: Annotated[int, fields.BATCH],
-    epochs: Annotated[float, fields.EPOCHS],
-    noise_multiplier: Annotated[float, fields.NOISE],
-    delta: Annotated[float, DELTA],
-    adjacency: Annotated[str, fields.ADJACENCY],
-    rows: Annotated[int, fields.ROWS],
-    largest_batch: Annotated[int, fields.FURTHER["largest_batch"]],
-    decay: Annotated[float, fields.FURTHER["decay"]],
-    band: Annotated[int, fields.FURTHER["band"]],
-    least_epochs: Annotated[float, fields.LEAST],
-    loader: Annotated[str, fields.LOADER],
-    parts: Annotated[int, fields.PARTS],
-    claimed: Annotated[float, fields.CLAIM],
-    sampler: Annotated[str, fields.SAMPLER],
-    tried: Annotated[int, TRIED],
-    law: Annotated[Law, LAW],
-    unsettled: Annotated[tuple[str, ...], fields.UNSETTLED],
-    counted: Annotated[tuple[Block, ...], fields.COUNTED],
-) -> Answer[CheckFacts]:
-    """Bounds of the ε of what is described, beside the claim; there is no verdict while something is `unsettled`.
+def check(*, claimed: Annotated[float, fields.CLAIM], **described: Any) -> Answer[CheckFacts]:
+    """Bounds of the ε of what is described, beside the claim; other keywords as in `Program`.
 
-    Args:
-        parts: Poisson batches that are added up in one step; an example may be in each of them, as a row of its own.
+    There is no verdict while something is unsettled.
     """
-    samples = batch
-    if sampler not in ("poisson", "unsaid"):  # an example is in one of the batches that are added up
-        samples, epochs, least_epochs, parts = batch * parts, epochs * parts, least_epochs * parts, 1
-    if samples > size and not counted:
-        raise ValueError(f"A batch of {samples} is more than the N = {size} examples there are: lower it, or raise N.")
-    if not counted and fields.steps_of(size, samples, epochs) > 10**12:
-        raise ValueError("These are more than 1e12 steps: lower the epochs, or raise the batch.")
-    training = described(
-        size=size,
-        batch=samples,
-        epochs=epochs,
-        sigma=noise_multiplier,
-        sampler=sampler,
-        replace=adjacency == "replace",
-        rows=rows * parts,
-        least_epochs=min(least_epochs, epochs),
-        loader=loader,
-        counted=counted,
-        largest_batch=largest_batch,
-        decay=decay,
-        band=band,
-    ).best_of(tried, law)
-    renyi = renyi_above(training, delta)
-    facts = CheckFacts(
-        described=training,
-        length=length_and_rate(size, samples, epochs, least_epochs, loader, counted),
-        renyi=renyi,
-        low=PENDING,
-        high=renyi,
-        claimed=claimed,
-        size=size,
-        batch=batch,
-        noise_multiplier=noise_multiplier,
-        delta=delta,
-        sampler=sampler,
-        adjacency=adjacency,
-        rows=rows,
-        largest_batch=largest_batch,
-        decay=decay,
-        band=band,
-        tried=tried,
-        law=law,
-        counted=counted,
-        unsettled=unsettled,
-    )
+    program = Program(**described)
+    facts = CheckFacts(program, program.renyi, PENDING, program.renyi, claimed)
     return Answer(claim_and_bounds(facts), facts)
-
-
-def length_and_rate(
-    size: int, batch: int, epochs: float, least_epochs: float, loader: str, counted: Sequence[Block]
-) -> StepsAndRate:
-    """The most and the fewest steps, and q."""
-    if counted:
-        total, rates = sum(block.steps for block in counted), sorted({block.rate for block in counted})
-        words = "q = " + " to ".join(dict.fromkeys(numbers.plain(rate) for rate in (rates[0], rates[-1])))
-        formulas = Formula("Steps", f"T = {total}"), Formula("Rate", rf"q \le {rates[-1]:.6g}")
-        return StepsAndRate(total, total, words, formulas)
-    fewest, many = fields.loader_batches(size, batch, loader)
-    most, least = fields.whole_steps(epochs * many), fields.whole_steps((least_epochs or epochs) * fewest)
-    rates = sorted({1.0 / many, 1.0 / fewest})
-    per_epoch = {
-        "exact": r"N / \text{batch}",
-        "loader": r"\lceil N / \text{batch} \rceil",
-        "dropped": r"\lfloor N / \text{batch} \rfloor",
-        "either": r"\text{batches of the loader}",
-    }[loader]
-    either = r" \text{ or } ".join(f"{rate:.6g}" for rate in rates)
-    share = r"\text{batch} / N" if loader == "exact" else f"1 / {per_epoch}"
-    return StepsAndRate(
-        most,
-        least,
-        "q = " + " or ".join(map(numbers.plain, rates)),
-        (
-            Formula("Steps", rf"T = \lceil \text{{epochs}} \cdot {per_epoch} \rceil = {most}"),
-            Formula("Rate", f"q = {share} = {either}"),
-        ),
-    )
 
 
 def claim_and_bounds(facts: CheckFacts) -> DotPlot:
@@ -163,37 +65,38 @@ def claim_and_bounds(facts: CheckFacts) -> DotPlot:
 
 def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is there."""
-    facts = answer.facts
-    training = facts.described
-    key = training.above, training.below, training.runs, training.law, facts.delta
-    return key if facts.coming else None
+    training = answer.facts.program.training
+    key = training.above, training.below, training.runs, training.law, answer.facts.program.delta
+    return key if answer.facts.coming else None
 
 
 def tight_ends(answer: Answer[CheckFacts]) -> dict[str, float]:
     """The least and the largest ε that what is described may have."""
-    low, high = ends(answer.facts.described, answer.facts.renyi, answer.facts.delta)
+    program = answer.facts.program
+    low, high = ends(program.training, program.renyi, program.delta)
     return {"low": low, "high": high}
 
 
 def card(facts: CheckFacts) -> Guarantee:
     """What the description says and leaves open; no ε where it does not decide one."""
-    adjacency = fields.ADJACENCY.options[facts.adjacency]
-    kind = fields.KINDS.get(facts.sampler)
+    program = facts.program
+    adjacency = fields.ADJACENCY.options[program.adjacency]
+    kind = fields.KINDS.get(program.sampler)
     sampler = UNKNOWN if kind is None else SAMPLERS[kind.sampler or kind.kind]
-    unit = "one example" if facts.rows == 1 else f"one person, with up to {facts.rows} rows"
-    noise = [block.words for block in facts.counted] or [f"σ = {facts.noise_multiplier:.6g}"]
-    noise += [f"{PARAMETERS[name].symbol} = {getattr(facts, name):.6g}" for name in further_of(facts.sampler)]
-    decided = not (facts.unsettled or facts.sampler_unsaid or facts.adjacency_unsaid)
+    unit = "one example" if program.rows == 1 else f"one person, with up to {program.rows} rows"
+    noise = [block.words for block in program.counted] or [f"σ = {program.noise_multiplier:.6g}"]
+    noise += [f"{PARAMETERS[name].symbol} = {getattr(program, name):.6g}" for name in further_of(program.sampler)]
+    decided = not (program.unsettled or facts.sampler_unsaid or facts.adjacency_unsaid)
     low = None if facts.low is PENDING else facts.low
-    below = below_one_over(facts.size, facts.delta)
+    below = below_one_over(program.size, program.delta)
     stated = Reply(NO, "not stated") if facts.adjacency_unsaid else Reply(YES, f"{unit}: {adjacency}")
-    replies = {"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {facts.size:,}")}
-    if facts.tried > 1:
-        replies["tuning"] = Reply(YES, tuning_words(facts.tried, facts.law))
+    replies = {"adjacency": stated, "delta": Reply(YES if below else NO, f"N = {program.size:,}")}
+    if program.tried > 1:
+        replies["tuning"] = Reply(YES, tuning_words(program.tried, program.law))
     return Guarantee(
         losses=Losses(
             epsilon=facts.high if decided else None,
-            delta=facts.delta,
+            delta=program.delta,
             epsilon_lower=low if decided else None,
             epsilon_published=facts.claim,
             why="the description does not decide it",
@@ -204,16 +107,16 @@ def card(facts: CheckFacts) -> Guarantee:
                 "privacy_unit_description": f"{unit}: {adjacency}",
             },
             "accounting": {
-                "composition": f"{facts.length.most:,} steps",
+                "composition": f"{program.length.most:,} steps",
                 "version": f"bounds by dpviz {__version__}",
             },
             "implementation": {
                 "mechanisms": f"Gaussian noise, {', '.join(noise)}, on a sum of clipped gradients",
                 "sampler_as_run": sampler,
-                "size": f"{facts.size:,}",
+                "size": f"{program.size:,}",
             },
         },
-        replies=replies | ({"rows": Reply(YES, unit)} if facts.rows > 1 else {}),
+        replies=replies | ({"rows": Reply(YES, unit)} if program.rows > 1 else {}),
     )
 
 
@@ -244,20 +147,36 @@ FILLED = (
 
 
 def layout(get: Reader) -> Layout:
-    sampler, counted = get(fields.SAMPLER), get(fields.COUNTED)
-    poisson = sampler in ("poisson", "unsaid")
+    return {
+        "Claim": ("claimed", *planned(get)),
+        "Described": as_described(get),
+        "From code": from_code(get),
+    }
+
+
+def planned(get: Reader) -> tuple[Item | str, ...]:
+    """Controls of noise, length and batches, or of the steps that an accountant counted."""
+    if get(fields.COUNTED):
+        return FieldControl((fields.COUNTED,), drawn_as="counted"), SIZE
     length = ("epochs", *shown_or_rare(get, fields.LEAST))
-    plan = ("noise_multiplier", *length, SIZE, "batch", units.suggested(SIZE, get))
-    rate = shown_or_rare(get, fields.LOADER) if poisson and not counted else ()
+    return "noise_multiplier", *length, SIZE, "batch", units.suggested(SIZE, get)
+
+
+def as_described(get: Reader) -> tuple[Item | str, ...]:
+    """Controls of how batches are made, who is protected and how many runs there are."""
+    sampler = get(fields.SAMPLER)
+    poisson = sampler in ("poisson", "unsaid")
+    rate = shown_or_rare(get, fields.LOADER) if poisson and not get(fields.COUNTED) else ()
     parts = shown_or_rare(get, fields.PARTS) if poisson else ()
     rows = (*shown_or_rare(get, fields.ROWS), *shown_or_rare(get, TRIED), *experts(LAW) * (get(TRIED) > 1))
+    return "sampler", *rate, *parts, *further_of(sampler).values(), "adjacency", *rows
+
+
+def from_code(get: Reader, fills: tuple[AnyField, ...] = FILLED) -> tuple[Item, ...]:
+    """The text that fills the form, and what it leaves open."""
     unsettled = get(fields.UNSETTLED)
     still_open = (FieldControl((fields.UNSETTLED,), options=unsettled),) if unsettled else ()
-    return {
-        "Claim": ("claimed", *((FieldControl((fields.COUNTED,), drawn_as="counted"), SIZE) if counted else plan)),
-        "Described": ("sampler", *rate, *parts, *further_of(sampler).values(), "adjacency", *rows),
-        "From code": (FieldControl(FILLED, drawn_as="snippet"), *still_open),
-    }
+    return FieldControl(fills, drawn_as="snippet"), *still_open
 
 
 def shown_or_rare(get: Reader, field: AnyField) -> tuple[Item, ...]:
@@ -271,9 +190,10 @@ CHECK = Question(
     check,
     WORDS,
     asks="verdict",
+    settings=annotated(Program),
     slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: claim_and_bounds(answer.facts)),),
     layout=layout,
-    below=lambda answer: [assumption_table(answer.facts)],
+    below=lambda answer: [assumption_table(answer.facts.program)],
     reads={"code": read_code},
     more={"Use it": lambda answer: files_of(card(answer.facts))},
 )

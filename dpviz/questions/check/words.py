@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from dpviz.accounting.tuning import SCORE
 from dpviz.fields import numbers
-from dpviz.questions import LATER, LAW, Formula, Metric, Note, Words
+from dpviz.questions import LATER, Formula, Metric, Note, Words
 from dpviz.questions.answer import PENDING
 from dpviz.questions.check.facts import CheckFacts
 from dpviz.questions.check.fields import ADJACENCY, SAMPLER, UNSETTLED
+from dpviz.questions.check.program import Program
 from dpviz.questions.listing import Listing
 
 ASSUMPTIONS = """
@@ -38,8 +39,9 @@ def judgement(f: CheckFacts) -> str:
     match f.verdict:
         case "unsettled":
             return (
-                f"<b>cannot be checked yet</b>: the code does not determine {UNSETTLED.show(f.unsettled)}. Enter these "
-                "values, or untick in “From code” what does not apply."
+                "<b>cannot be checked yet</b>: the code does not determine "
+                f"{UNSETTLED.show(f.program.unsettled)}. Enter these values, or untick in “From code” what does not "
+                "apply."
             )
         case "low":
             return (
@@ -81,7 +83,7 @@ def unsaid(f: CheckFacts) -> str:
 
 def metrics(f: CheckFacts) -> Iterator[Metric]:
     claim = "not entered" if f.claim is None else numbers.entered(f.claim)
-    yield Metric("Claimed", claim, f"at δ = {numbers.delta(f.delta)}")
+    yield Metric("Claimed", claim, f"at δ = {numbers.delta(f.program.delta)}")
     if f.low is PENDING:
         yield Metric("At least", LATER, "some data reach it")
     elif f.low == 0:
@@ -89,20 +91,20 @@ def metrics(f: CheckFacts) -> Iterator[Metric]:
     else:
         yield Metric("At least", numbers.down(f.low, 4), "some data reach it")
     yield Metric("At most", numbers.up(f.high, 4), "Rényi" if f.high == f.renyi else "PLD")
-    yield Metric("Steps", f.length.text, f.length.rate)
+    yield Metric("Steps", f.program.length.text, f.program.length.rate)
 
 
 def notes(f: CheckFacts) -> Iterator[Note]:
-    if f.unsettled:
+    if f.program.unsettled:
         unsettled = "The chart and the numbers use the values of the form, which the code does not determine."
         yield Note(unsettled, "caution")
-    if f.sampler == "shuffled":
+    if f.program.sampler == "shuffled":
         yield Note(
             "Shuffled batches: the upper bound counts each example once per epoch, without a gain from shuffling. The "
             "ε of Poisson sampling is not a bound for them: the lower bound may exceed it.",
             "caution",
         )
-    if f.delta >= 1 / f.size:
+    if f.program.delta >= 1 / f.program.size:
         yield Note(
             "δ should be well below 1/N. With this δ, publishing one random record would count as private.", "caution"
         )
@@ -110,47 +112,45 @@ def notes(f: CheckFacts) -> Iterator[Note]:
         yield Note(
             "So large an ε guarantees almost nothing: its upper end is that of Rényi divergences, which may be loose."
         )
-    if f.tried > 1:
+    if f.program.tried > 1:
         yield Note(SCORE)
     yield Note("This compares a number with a description. It does not check any program.")
 
 
 def formulas(f: CheckFacts) -> tuple[Formula, ...]:
-    return f.length.formulas
+    return f.program.length.formulas
 
 
-def assumption_rows(f: CheckFacts) -> Iterator[tuple[str, str, str]]:
+def assumption_rows(program: Program) -> Iterator[tuple[str, str, str]]:
     """What a reader should find in the paper: what is assumed, how it is described, and why it matters."""
-    counted, unchecked = bool(f.counted), "not checked here"
-    yield "Batches", SAMPLER.options[f.sampler], f.described.why
-    yield "Neighbours", ADJACENCY.options[f.adjacency], "Replacing one moves the sum by up to 2C, not C."
+    counted, unchecked = bool(program.counted), "not checked here"
+    yield "Batches", SAMPLER.options[program.sampler], program.training.why
+    yield "Neighbours", ADJACENCY.options[program.adjacency], "Replacing one moves the sum by up to 2C, not C."
     clipping = "Each example's own gradient is clipped to C before the sum, not the mean of a batch."
     yield "Clipping", unchecked, clipping
     yield (
         "Noise",
-        "as counted" if counted else f"σ = {numbers.entered(f.noise_multiplier)}",
+        "as counted" if counted else f"σ = {numbers.entered(program.noise_multiplier)}",
         "Its standard deviation is σC on the sum (σC/batch on the mean). It is fresh at every step and comes from a "
         "secure generator.",
     )
-    yield "Steps", f.length.text, "Count all steps, also those of restarts and of the last partial epoch."
+    yield "Steps", program.length.text, "Count all steps, also those of restarts and of the last partial epoch."
     yield (
         "N and batch",
-        f"{numbers.steps(f.size)}, {f.length.rate if counted else numbers.steps(f.batch)}",
+        f"{numbers.steps(program.size)}, {program.length.rate if counted else numbers.steps(program.batch)}",
         "N is treated as public. Sums are divided by the expected batch size, not by the number drawn.",
     )
-    yield "δ", numbers.delta(f.delta), "Fixed in advance, well below 1/N."
-    runs = f"the best of {numbers.steps(f.tried)}" + ("" if f.law == "fixed" else f" on average, {LAW.options[f.law]}")
+    yield "δ", numbers.delta(program.delta), "Fixed in advance, well below 1/N."
     cost = "A fixed number of runs costs what all of them cost; a random one less. The lower bound is that of one run."
-    yield "Runs tried", runs if f.tried > 1 else "one", cost
+    yield "Runs tried", program.runs or "one", cost
     looks = "Early stopping, normalisation and pre-training on the same data also cost privacy."
     yield "Other looks at the data", unchecked, looks
-    protected = "one example" if f.rows == 1 else f"one person, up to {f.rows} rows"
     person = "A person with several rows is protected less: set “Rows of a person k” (expert)."
-    yield "Who is protected", protected, person
+    yield "Who is protected", program.protected, person
 
 
-def assumption_table(f: CheckFacts) -> Listing:
-    return Listing(("Assumption", "As described", "Effect"), tuple(assumption_rows(f)), (1.6, 2.2, 4.0))
+def assumption_table(program: Program) -> Listing:
+    return Listing(("Assumption", "As described", "Effect"), tuple(assumption_rows(program)), (1.6, 2.2, 4.0))
 
 
 WORDS = Words(headline, metrics, notes, formulas, ASSUMPTIONS)
