@@ -39,6 +39,41 @@ def at_rest(thing: Locator) -> Locator:
 
 
 @on_a_phone
+def test_a_student_opens_abadis_figure_2_and_moves_its_six_sliders(page: Page) -> None:
+    """From Home: the door, the side bar, the preset and back are five touches; then one for each slider.
+
+    The chart stays in sight beside the slider that moves, and each changes what headline or figures say.
+    """
+    open_page(page)
+    main_area(page).get_by_role("link", name="See").first.tap()
+    page.wait_for_url("**/compose*")
+    wait_idle(page)
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    side_bar = page.get_by_test_id("stSidebar")
+    side_bar.get_by_role("combobox", name="Preset").tap()
+    page.get_by_role("option", name="DP-SGD, Fig. 2").tap()
+    wait_idle(page)
+    side_bar.get_by_test_id("stSidebarCollapseButton").get_by_role("button").tap()
+    wait_idle(page)
+    assert text(page, "steps").input_value() == "40000"
+    expect(main_area(page).locator(".dpviz-notes")).to_contain_text("printed 24.22 · here 24.24")
+
+    def result() -> str:
+        return " | ".join(main_area(page).locator(".dpviz-headline, .dpviz-strip").all_inner_texts())
+
+    for field, by in {"sigma": -50, "q": -50, "steps": -50, "lam": 80, "quantile": -60, "dmu": -60}.items():
+        moved = slider(page, field)
+        moved.evaluate("slider => slider.scrollIntoView({block: 'end'})")
+        before, entered = result(), text(page, field).input_value()
+        finger(at_rest(moved), right=by)()
+        expect(text(page, field)).not_to_have_value(entered)
+        wait_idle(page)
+        assert result() != before, field
+        chart, touched = box(main_area(page).locator(".dpviz-chart")), box(moved)
+        assert 0 <= chart["y"] < touched["y"] < 844 - touched["height"], f"both in sight: {field}"
+
+
+@on_a_phone
 def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothing(page: Page) -> None:
     open_page(page, "compose", curves="moments", sigma=4)
     assert page.evaluate(WIDTH) >= 280

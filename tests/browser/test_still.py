@@ -83,7 +83,10 @@ def test_chart_and_controls_keep_their_places_under_the_finger(
 FIRST_VIEW = (ROOT / "benchmarks" / "hand" / "first_view.js").read_text()
 
 
-@pytest.mark.parametrize("address", ["compose", "orders", "attack", "noise", "budget", "langevin"])
+FIRST_VIEWS = ["compose", "orders", "attack", "noise", "budget", "langevin", "train", "check"]
+
+
+@pytest.mark.parametrize("address", [*FIRST_VIEWS, "check?kview=translate", "check?kview=guarantee"])
 @pytest.mark.one_of(6)
 def test_a_first_view_shows_little(page: Page, address: str) -> None:
     open_page(page, address)
