@@ -7,6 +7,7 @@ alone, and the chart tells controls what they are to say.
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -18,6 +19,7 @@ from dpviz.questions.computed import Joined
 from dpviz.questions.frames import Alone, Render
 from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
+from dpviz.questions.presets import Preset
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.rendered import explained, noted, rendered
 from dpviz.questions.words import Note
@@ -170,7 +172,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
     show: Render = Alone(question.key, height)
     drawn = [*strip.fields(now), *panel.in_view(shown, question, now)]
     if history.pins() or preset:
-        show = lambda answer: rendered(question, answer, plot_of(answer), height)  # noqa: E731
+        show = _beside_print(question, asked, preset, plot_of, height)
     words = plots.live_plot(
         shown.key,
         question,
@@ -188,7 +190,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         controls_of=lambda keys: panel.pulled(keys, question, drawn, now),
     )
     metrics = "" if present.presenting() else words["strip"]
-    notes = f'<div class="dpviz-notes">{_printed(question, parts.answer)}{words["notes"]}</div>'
+    notes = f'<div class="dpviz-notes">{words["notes"]}</div>'
     st.html(f"{metrics}{notes}{page.settings(settings(question, now))}")
     if parts.failed:
         page.note("A part of this result could not be computed. The rest is shown.", "problem")
@@ -223,13 +225,29 @@ def _beside_pins(shown: Page, question: AnyQuestion) -> Callable[[AnyAnswer], Pl
     return plot_of
 
 
-def _printed(question: AnyQuestion, answer: AnyAnswer) -> str:
-    """A note of the preset's printed values beside what is drawn there, as long as its settings stand."""
-    preset, plot = history.preset(), answer.plot
-    if not (preset and preset in question.presets and question.printed(answer) and isinstance(plot, LinePlot)):
-        return ""
-    beside = plot.compared(preset.points) if history.as_published(preset) else ""
-    return noted(Note(beside, "printed")) if beside else ""
+def _beside_print(
+    question: AnyQuestion, asked: AnyAnswer, preset: Preset | None, plot_of: Callable[[AnyAnswer], Plot], height: int
+) -> Render:
+    """What shows an answer beside what is pinned; the preset's printed values are noted while its settings stand.
+
+    The browser writes these notes anew with each slow part, and without printed values while a hand moves a setting.
+    """
+    stands = preset is not None and preset in question.presets and history.as_published(preset)
+
+    def show(answer: AnyAnswer) -> dict[str, Any]:
+        words, plot = rendered(question, answer, plot_of(answer), height), answer.plot
+        if (
+            preset
+            and stands
+            and answer.given is asked.given
+            and question.printed(answer)
+            and isinstance(plot, LinePlot)
+        ):
+            beside = plot.compared(preset.points)
+            words["notes"] = (noted(Note(beside, "printed")) if beside else "") + words["notes"]
+        return words
+
+    return show
 
 
 def _pinned(shown: Page, question: AnyQuestion) -> list[tuple[str, Plot]]:

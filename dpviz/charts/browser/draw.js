@@ -200,7 +200,7 @@ export class Hand {
     there.group.style.opacity = opacity;
     if (trace.opacity === 0) return;
     if (trace.mode === "markers") {
-      there.dots.forEach((dot, i) => dot.setAttribute("transform", `translate(${across(trace.x[i])},${down(trace.y[i])})`));
+      there.dots.forEach((dot, i) => dot.setAttribute("transform", `translate(${placeOf(trace, i, across, down)})`));
       return;
     }
     const d = pathOf(trace, across, down);
@@ -258,4 +258,10 @@ export function pathOf({ x: xs, y: ys, fill, line }, across, down) {
     pen = true;
   }
   return fill && d ? `${d}Z` : d;
+}
+
+// Where a point stands; out of sight where this frame has fewer, because others lie beyond its axes.
+function placeOf({ x, y }, i, across, down) {
+  const place = i < Math.min(x.length, y.length) ? [across(x[i]), down(y[i])] : [];
+  return place.length && place.every(Number.isFinite) ? place.join(",") : "-9999,-9999";
 }
