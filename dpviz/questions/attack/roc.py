@@ -14,8 +14,8 @@ from dpviz.accounting.attack.trade_off import POINTS as CURVE
 from dpviz.accounting.methods import Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_epsilon, quick_profile
-from dpviz.charts import Axis, Line, LinePlot, look
-from dpviz.fields import flag, numbers
+from dpviz.charts import Axis, Line, LinePlot, Ring, look
+from dpviz.fields import flag, number, numbers
 from dpviz.mechanisms import Mechanism
 from dpviz.questions import (
     DELTA,
@@ -34,9 +34,10 @@ from dpviz.questions import (
 from dpviz.questions.attack.shared import ATTACKS
 from dpviz.questions.methods import left_out, without
 
-LOG_RATES = flag("arocl")
+FALSE_POSITIVES, LOG_RATES = number("arocf"), flag("arocl")
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 POINTS = 120  # of the privacy curve
+SELDOM = 0.001  # false positives of an attack that must almost never be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class RocFacts:
         name: whose it is.
         success: accuracy at even odds under the whole privacy curve: Rényi's, or tight once it is there.
         rates: the plot's false positive rates.
+        false_positives: the chosen one, of the attacker's point.
         unsampled: σ of one step in which everybody takes part, where it is a Gaussian mechanism.
         excluded: accountants that do not know this mechanism → why.
         bound: the privacy curve (ε, δ) behind the lowest one without the tight one; None where no ε is proven.
@@ -61,6 +63,7 @@ class RocFacts:
     steps: int
     delta: float
     rates: Array
+    false_positives: float
     unsampled: float | None
     excluded: Mapping[str, str]
     bound: tuple[Array, Array] | None = None
@@ -94,6 +97,7 @@ def roc(
     mechanism: Annotated[Mechanism, kinds.MECHANISM],
     steps: Annotated[int, STEPS],
     delta: Annotated[float, DELTA],
+    false_positives: Annotated[float, FALSE_POSITIVES],
     log_rates: Annotated[bool, LOG_RATES],
 ) -> Answer[RocFacts]:
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
@@ -111,6 +115,7 @@ def roc(
         steps=steps,
         delta=delta,
         rates=x,
+        false_positives=false_positives,
         unsampled=_without_sampling(mechanism).as_gaussian,
         excluded=excluded,
     )
@@ -129,7 +134,18 @@ def roc(
         exact = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=facts.unsampled))
         lines.append(Line("unsampled", "one step, no sampling", x, exact, look.SOLID, color=look.MAUVE, kept=False))
     lines.append(Line("guess", "guessing", x, x, look.SOLID, color=look.GREY, kept=False, approximate=True))
-    return Answer(rates_plot(tuple(lines), log=log_rates), facts)
+    return Answer(replace(rates_plot(tuple(lines), log=log_rates), rings=attacker(facts)), facts)
+
+
+def attacker(f: RocFacts) -> tuple[Ring, ...]:
+    """The attacker's point: at the chosen false positive rate the highest true positive rate; none where none is
+    proven."""
+    most = f.most(f.false_positives)
+    if math.isnan(most):
+        return ()
+    found = numbers.chance_up(most)
+    hover = f"at most {found} of the members are found at {numbers.percent(f.false_positives, 4)} false positives"
+    return (Ring(f.false_positives, most, hover, look.ORANGE, name=f"≤ {found}", sets=(FALSE_POSITIVES, None)),)
 
 
 def rates_plot(lines: tuple[Line, ...], *, log: bool) -> LinePlot:
@@ -210,7 +226,7 @@ def with_region(answer: Answer[RocFacts]) -> LinePlot:
         return answer.plot
     curve = Line(Tight.name, "PLD, all ε", rates, best, Tight.name)
     kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != Tight.name)
-    return replace(answer.plot, lines=(*kept, curve))
+    return replace(answer.plot, lines=(*kept, curve), rings=attacker(answer.facts))
 
 
 def headline(f: RocFacts) -> str:
@@ -229,9 +245,9 @@ def metrics(f: RocFacts) -> Iterator[Metric]:
     whole_curve = f"at even odds; from the whole privacy curve ({f.source})"
     yield Metric("Best attack accuracy", f"≤ {numbers.chance_up(f.success)}", whole_curve)
     yield Metric("From one (ε, δ)", f"≤ {numbers.chance_up(f.alone)}", f"ε = {numbers.up(f.epsilon)}, {f.name}")
-    for rate in (0.01, 0.001):
+    for rate in dict.fromkeys((f.false_positives, SELDOM)):
         share = f"≤ {numbers.chance_up(f.most(rate))}"
-        yield Metric(f"TPR at FPR {numbers.percent(rate)}", share, "largest share of members found")
+        yield Metric(f"TPR at FPR {numbers.percent(rate, 4)}", share, "largest share of members found")
 
 
 def notes(f: RocFacts) -> Iterator[Note]:
@@ -271,6 +287,6 @@ ROC = Question(
     roc,
     Words(headline, metrics, notes, formulas, lambda f: kinds.assumed(f.mechanism) + ATTACKS),
     asks="success",
-    layout=lambda get: {"Question": (*kinds.controls(get), LOG_RATES)},
+    layout=lambda get: {"Question": (*kinds.controls(get), FALSE_POSITIVES, LOG_RATES)},
     slow=(slow_facts(region_key, region, region_soon, with_region),),
 )
