@@ -89,15 +89,18 @@ def without(reasons: Mapping[str, str]) -> list[str]:
 
 
 def step_grid(steps: int, log: bool, points: int | None = None) -> Array:
-    """At most so many (POINTS) whole numbers from 1 to `steps`, both included, even on the axis they are drawn on.
+    """At most so many whole numbers from 1 to `steps`, both included, even on the axis they are drawn on; where no
+    number is given, POINTS and those of the table.
 
     Few are denser early on an even axis, where curves bend.
     """
-    points = points or _points.get()
-    if steps <= points:
+    most = points or _points.get()
+    if steps <= most:
         return np.arange(1.0, steps + 1.0)
-    share = np.linspace(0.0, 1.0, points) ** (1.5 if coarse() else 1.0)
-    return np.unique(np.round(np.geomspace(1.0, steps, points) if log else 1.0 + (steps - 1.0) * share))
+    share = np.linspace(0.0, 1.0, most) ** (1.5 if coarse() else 1.0)
+    even = np.round(np.geomspace(1.0, steps, most) if log else 1.0 + (steps - 1.0) * share)
+    listed = [] if points or coarse() else marked_steps(steps)
+    return np.unique(np.append(even, listed))
 
 
 def coarse() -> bool:
@@ -116,9 +119,9 @@ def coarsely() -> Iterator[None]:
 
 
 def marked_steps(steps: int) -> list[int]:
-    """1, 2, 5, 10, … up to and with `steps`, the last dozen of them."""
+    """1, 2, 5, 10, … below `steps`, the last dozen of them, and `steps`."""
     marks = [m * 10**e for e in range(13) for m in (1, 2, 5) if m * 10**e < steps]
-    return [*marks[-11:], steps]
+    return [*marks[-12:], steps]
 
 
 def steps_axis(name: str = "steps", *, log: bool = True, marked: int = 0, shown: Span | None = None) -> Axis:

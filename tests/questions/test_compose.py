@@ -188,7 +188,7 @@ def test_an_estimate_below_the_truth_is_named():
 def test_the_band_is_the_tight_interval_and_the_table_tells_it_only_at_its_own_steps():
     table = with_part(of("curves=moments.tight"), TIGHT).plot.table()
     assert table["ε PLD"].iloc[[0, -1]].str.contains(" – ").all()
-    assert dict(zip(table["steps"], table["ε PLD"], strict=True))["202"] == "–"
+    assert dict(zip(table["steps"], table["ε PLD"], strict=True))["200"] == "–"
     step = SampledGaussian(4.0, 0.01)
     band = along_steps(step, 12, 1e-5, log=False)
     tight = tight_epsilon(step, band.x[:-1], 1e-5)

@@ -14,6 +14,7 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import Chain, proven
 from dpviz.questions.langevin.facts import ChainFacts, allowed_step_sizes, step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, step_size_axis
+from dpviz.questions.methods import marked_steps
 
 READING = choice("lread")
 
@@ -63,7 +64,15 @@ def conditions(chain: Chain, *, reading: Annotated[str, READING]) -> Answer[Cond
     private = top > low
     band = Band("private", x, np.where(private, low, np.nan), np.where(private, top, np.nan))
     plot = LinePlot(
-        Axis("steps", column="steps", log=True, kind="steps", hover="step %{x:,d}", write=numbers.steps),
+        Axis(
+            "steps",
+            column="steps",
+            log=True,
+            kind="steps",
+            hover="step %{x:,d}",
+            write=numbers.steps,
+            marks=tuple(map(float, marked_steps(chain.steps))),
+        ),
         step_size_axis("step size", room_above(finite([own, *(bound for _, _, bound, _ in bounds)]))),
         (
             Line("step", "your steps", x, own, look.SOLID, color=look.BLUE),

@@ -19,6 +19,7 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import CLAIM, CONVERSION, FIRST, STEPS, Chain
 from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
+from dpviz.questions.methods import steps_axis
 from dpviz.questions.tight_band import TightBand, band, tight_figures
 
 TIGHT_MARKS, TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 12, 44, 132
@@ -165,7 +166,7 @@ def plot(f: StepsCostFacts) -> LinePlot:
     top = max([*finite([np.asarray(line.y) for line in lines]), chain.claim])
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
     return LinePlot(
-        Axis("steps", column="steps", log=True, kind="steps", hover="%{x:,d} steps", write=numbers.steps),
+        steps_axis(marked=chain.steps),
         Axis(
             "ε",
             column="epsilon",

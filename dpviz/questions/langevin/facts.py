@@ -8,6 +8,7 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.langevin.published_bounds import LangevinConstants, langevin_constants
 from dpviz.questions.langevin.chain import Chain, SamplerPlan
+from dpviz.questions.methods import marked_steps
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 
@@ -51,8 +52,8 @@ def allowed_step_sizes(chain: SamplerPlan, epsilon: Sequence[float] | Array = ()
 
 
 def step_marks(steps: int) -> Array:
-    """Some step counts from 1 to `steps`, even on a log axis."""
-    return np.unique(np.round(np.geomspace(1.0, steps, STEP_POINTS)))
+    """Some step counts from 1 to `steps`, even on a log axis, and those of the table."""
+    return np.unique(np.append(np.round(np.geomspace(1.0, steps, STEP_POINTS)), marked_steps(steps)))
 
 
 def epsilon_grid(claim: float) -> Array:
