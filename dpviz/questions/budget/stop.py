@@ -225,8 +225,9 @@ def headline(f: StopFacts) -> str:
     steps = f"<b>{setting(STEPS, numbers.steps(f.steps))}</b> step{'s' if f.steps > 1 else ''}"
     budget = setting(shared.TARGET, "ε =", numbers.at_most(f.target_epsilon, 4))
     delta = setting(DELTA, "δ =", numbers.delta(f.delta))
+    cost = "cost" if f.steps > 1 else "costs"
     return (
-        f"If you may stop at any time, {steps} cost <b>ε ≤ {numbers.up(odometer.epsilon)}</b> at {delta} by the "
+        f"If you may stop at any time, {steps} {cost} <b>ε ≤ {numbers.up(odometer.epsilon)}</b> at {delta} by the "
         f"{odometer.name}; a filter with the budget <b>{budget}</b> allows {allowed}{because(f)}."
     )
 
@@ -286,7 +287,7 @@ def end_of_orders(odometer: Bound) -> Iterator[Note]:
         return
     order, floor = float(odometer.order[-1]), numbers.down(float(odometer.floor[-1]))
     end, least = ("largest", f" With these orders, ε cannot be less than {floor}.") if order > 20 else ("smallest", "")
-    yield Note(f"Odometer: the best order is the {end} one tried, α = {numbers.plain(order)}.{least}")
+    yield Note(f"Lécuyer odometer: the best order is the {end} one tried, α = {numbers.plain(order)}.{least}")
 
 
 def rogers_note(f: StopFacts) -> Note:
@@ -295,10 +296,9 @@ def rogers_note(f: StopFacts) -> Note:
         return Note(f"There is no Rogers odometer here: {f.excluded}")
     last = float(f.pairs.rogers[-1])
     above = ", above the chart" if 3 * f.odometer.epsilon[-1] < last < math.inf else ""
-    size, steps = numbers.steps(f.pairs.size), numbers.steps(f.steps)
+    size, steps = numbers.steps(f.pairs.size), f"{numbers.steps(f.steps)} step{'s' * (f.steps > 1)}"
     return Note(
-        f"Rogers odometer (for N = {size} examples, at most {steps} steps): ε = {numbers.up(last)} after all "
-        f"steps{above}."
+        f"Rogers odometer (for N = {size} examples, at most {steps}): ε = {numbers.up(last)} after all steps{above}."
     )
 
 

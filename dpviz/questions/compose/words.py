@@ -8,6 +8,7 @@ from dpviz.accounting.meanings import DELTA, DELTA_MU
 from dpviz.accounting.methods import BAYESIAN, Tight
 from dpviz.accounting.tuning import SCORE
 from dpviz.fields import numbers
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import LATER, Formula, Metric, Note, setting
 from dpviz.questions.compose.distribution import LawCost
 from dpviz.questions.compose.facts import LONGER, ComposeFacts
@@ -16,6 +17,8 @@ from dpviz.questions.compose.sample import Beside, Promise
 from dpviz.questions.kinds import T, assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
 from dpviz.questions.tight_band import tight_figures
+
+VOID = 20.0  # ε from which on an attack may be right but once in 5e8 times: 1/(1 + e^ε)
 
 
 def headline(f: ComposeFacts) -> str:
@@ -82,6 +85,7 @@ def sample_bound(promise: Promise) -> Metric:
 
 def notes(f: ComposeFacts) -> Iterator[Note]:
     yield from f.problem
+    yield from extreme_notes(f)
     yield from tuning_notes(f)
     yield from curve_notes(f)
     if f.law:
@@ -95,6 +99,20 @@ def notes(f: ComposeFacts) -> Iterator[Note]:
     if f.bayesian:
         yield from last_order_note(f.options, f.bayesian)
         yield from tail_note(f, f.bayesian)
+
+
+def extreme_notes(f: ComposeFacts) -> Iterator[Note]:
+    """What the ends of the sliders mean."""
+    if VOID <= f.epsilon < math.inf:
+        yield Note(
+            f"An ε of {numbers.up(f.epsilon)} promises nothing in practice: it allows an attack that is always right. "
+            "More noise, fewer steps or a smaller sampling rate lower it.",
+            "caution",
+        )
+    if isinstance(f.mechanism, SampledGaussian) and f.mechanism.sample_rate == 1.0:
+        yield Note("q = 1: every example is in every step, so sampling protects nobody. All protection is noise.")
+    if f.steps == 1:
+        yield Note("One step is one point. With more steps the chart shows how ε grows.")
 
 
 def tuning_notes(f: ComposeFacts) -> Iterator[Note]:
