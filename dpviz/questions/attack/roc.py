@@ -143,9 +143,9 @@ def attacker(f: RocFacts) -> tuple[Ring, ...]:
     most = f.most(f.false_positives)
     if math.isnan(most):
         return ()
-    found = numbers.chance_up(most)
-    hover = f"at most {found} of the members are found at {numbers.percent(f.false_positives, 4)} false positives"
-    return (Ring(f.false_positives, most, hover, look.ORANGE, name=f"≤ {found}", sets=(FALSE_POSITIVES, None)),)
+    share = numbers.chance_up(most)
+    hover = f"at most {share} of the members are found at {numbers.percent(f.false_positives, 4)} false positives"
+    return (Ring(f.false_positives, most, hover, look.ORANGE, name=f"≤ {share}", sets=(FALSE_POSITIVES, None)),)
 
 
 def rates_plot(lines: tuple[Line, ...], *, log: bool) -> LinePlot:

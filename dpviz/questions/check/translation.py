@@ -158,8 +158,8 @@ def _listed(words: Sequence[str]) -> str:
 
 def metrics(f: ProgramFacts) -> Iterator[Metric]:
     program = f.program
-    known = "PLD" if f.epsilon < program.renyi else "Rényi"
-    yield Metric("ε", f"≤ {numbers.up(f.epsilon)}", f"{known}; Rényi: {numbers.up(program.renyi)}")
+    accountant = "PLD" if f.epsilon < program.renyi else "Rényi"
+    yield Metric("ε", f"≤ {numbers.up(f.epsilon)}", f"{accountant}; Rényi: {numbers.up(program.renyi)}")
     yield Metric("Steps", program.length.text, program.length.rate)
     yield Metric("Batches", batches(program.sampler), ADJACENCY.options[program.adjacency])
     if f.open:
