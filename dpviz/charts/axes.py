@@ -92,6 +92,11 @@ class Plane:
         return self.height - TOP - BOTTOM
 
     @property
+    def most(self) -> int:
+        """Ticks that fit beside the plot; logarithmic ones are further apart where it is crowded."""
+        return max(3, self.inner // (25 if self.y.log else 30))
+
+    @property
     def width(self) -> float:
         """Pixels of the plot's width, about: a browser decides. Only to tell which places are far apart."""
         return min(WIDTH, WIDE * self.height)
@@ -161,7 +166,7 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
     """Tick values of a log axis over [low, high], 0 < low ≤ high: at most `most`, on the finest pattern that fits.
 
     The patterns, finest first: 1-2-5 a decade, whole decades, then every 2nd, 3rd, … decade.
-    A range that holds no tick of 1-2-5 (narrower than about a third of a decade) gets linear ticks.
+    Less than a decade that holds fewer than five ticks of 1-2-5 gets linear ticks.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     slack = 1 + 1e-9
@@ -169,7 +174,8 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
         ticks = [float(f"{m}e{d}") for d in range(first, last + 1) for m in pattern]
         ticks = [t for t in ticks if low / slack <= t <= high * slack]
         if len(ticks) <= most:
-            return ticks if len(ticks) >= 2 else linear_ticks(low, high, most=min(most, 6))
+            narrow = len(ticks) < 2 or (len(ticks) < 5 and high < 10 * low)
+            return linear_ticks(low, high, most=min(most, 9 if high < 4 * low else 6)) if narrow else ticks
     stride = math.ceil(len(ticks) / most)
     return [t for t in ticks if round(math.log10(t)) % stride == 0]
 

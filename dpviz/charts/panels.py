@@ -51,7 +51,7 @@ class Panels:
         """The figure. Its axes are x2, y2, x3, …: x and y, which a hand moves, belong to charts of one plot."""
         common = self.common
         plane, x, y = common.plane(height), common.x, common.y
-        up = axis(plane.y, kind=y.kind, most=max(3, plane.inner // 30))
+        up = axis(plane.y, kind=y.kind, most=plane.most)
         left = int(max(text_width(text, look.SMALL_SIZE + 1) for text in [*up["ticktext"], "00"])) + 14
         across = bottom_axis(x.title, plane.x, kind=x.kind, most=5)
         across |= {"unifiedhovertitle": {"text": f"<b>{x.hover}</b>"}, "showspikes": False}

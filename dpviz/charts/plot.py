@@ -162,7 +162,7 @@ class LinePlot:
         rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
         data = self._traces(plane, curves, points)
         ends, room, meta = self._end_names(plane, curves)
-        y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
+        y_axis = axis(plane.y, kind=self.y.kind, most=plane.most)
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
         floors, floor_names = names.floor_lines(self.floors, curves, plane, share=self.y.kind == "share")
         words = [

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpviz.charts.browser.pack import Packer
-from dpviz.charts.plot import HEIGHT
 from dpviz.fields import AnyField, Field, Number
 from dpviz.questions import units
 from dpviz.questions.acting import captions
@@ -48,10 +47,10 @@ class Alone:
     """Shows an answer as its question draws it, with nothing beside it."""
 
     question: str
-    height: int = HEIGHT
+    slide: bool = False
 
     def __call__(self, answer: AnyAnswer) -> Mapping[str, Any]:
-        return rendered(QUESTIONS[self.question], answer, answer.plot, self.height)
+        return rendered(QUESTIONS[self.question], answer, answer.plot, slide=self.slide)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +110,14 @@ class Sweep:
 
 
 def made_of_values(
-    question: str, moved: str, others: Values, height: int, text: str, parts: Sequence[tuple[int, Hashable, Any]] = ()
+    question: str, moved: str, others: Values, slide: bool, text: str, parts: Sequence[tuple[int, Hashable, Any]] = ()
 ) -> Packed:
     """A frame of nothing but values, which may come from another process.
 
     Args:
         question, moved: keys.
         others: values of fields, by key.
-        height: the figure's, in pixels.
+        slide: whether the page is presented.
         text: the value that the field has moved to.
         parts: slow parts that are known there: places in the question, keys, parts.
     """
@@ -128,7 +127,7 @@ def made_of_values(
     field = fields(asked)[moved]
     assert isinstance(field, Number)
     log = partial(_log.error, "%s at %s = %r failed: %r", question, moved, text[:40])
-    return Sweep(asked, field, others, Alone(question, height), lambda values: values, log).packed(text)
+    return Sweep(asked, field, others, Alone(question, slide), lambda values: values, log).packed(text)
 
 
 def finished_parts(

@@ -15,7 +15,6 @@ from dpviz.questions.answer import Answer, Folded, Onward, Rerun, Slow
 from dpviz.questions.layout import FieldControl, Groups, Item, Layout, Reader, Values, control, experts, made_once
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.units import UNITS
 from dpviz.questions.words import Formula, Metric, Note, Words
 
@@ -150,7 +149,8 @@ class Question(Generic[F]):
         named = {"Question": tuple(self.settings)} if layout is None else layout
         groups = {name: [one for item in items for one in self._controls(item)] for name, items in named.items()}
         in_units = any(one.drawn_as == UNITS.key for several in groups.values() for one in several)
-        return groups | {"Show": [*groups.get("Show", ()), *experts(*(UNITS,) * in_units, IMAGE)]}
+        show = [*groups.get("Show", ()), *experts(*(UNITS,) * in_units)]
+        return groups | ({"Show": show} if show else {})
 
     def _controls(self, item: Item | str) -> Iterable[FieldControl]:
         return map(control, _fields(self.settings[item]) if isinstance(item, str) else (item,))

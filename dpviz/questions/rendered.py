@@ -13,7 +13,7 @@ from dpviz.fields.declared import MEANINGS
 from dpviz.questions import AnyAnswer, AnyQuestion, Metric, Note, links
 from dpviz.questions.accountant_cards import with_abouts
 from dpviz.questions.listing import Cell, Listing
-from dpviz.questions.plain_text import TAG
+from dpviz.questions.plain_text import TAG, first_sentences
 
 # Tags, and numbers with their names: they are bold, or values of metrics.
 _TAGS = rf'<b\b[^>]*>.*?</b>|<span data-sets[^>]*>.*?</span>|<div class="value">.*?</div>|{TAG}'
@@ -21,6 +21,7 @@ _TAGS = rf'<b\b[^>]*>.*?</b>|<span data-sets[^>]*>.*?</span>|<div class="value">
 _UNDIVIDED = re.compile(rf"{_TAGS}|(\w+ (?:[=≤≥≈]|&lt;) \d[\d.]*(?:e-\d+|\s%)?|\d[\d.]*(?:e-\d+|\s%))")
 _SUBSCRIPT = re.compile(r"_(μ)\b")
 
+LINE = 110  # characters of a headline on a slide
 FIRST_ASSUMPTIONS = 4  # that are shown before the others are unfolded
 
 # Markdown that questions write their assumptions in, after its text was escaped.
@@ -32,13 +33,22 @@ _SPANS = (
 )
 
 
-def rendered(question: AnyQuestion, answer: AnyAnswer, plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
-    """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
-    drawn = with_abouts(plot).chart(height)
+def rendered(question: AnyQuestion, answer: AnyAnswer, plot: Plot, *, slide: bool = False) -> dict[str, Any]:
+    """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence.
+
+    On a slide the headline is one line: its first sentences.
+    """
+    drawn = with_abouts(plot).chart(HEIGHT)
     notes = [*question.notes(answer), *map(Note, drawn.notes)]
-    words = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, notes))
-    headline, metrics, below = explained(*words)
-    return {"figure": drawn.figure, "headline": headline, "strip": metrics, "notes": below, "alt": plot.alt}
+    words = headline(question, answer, slide=slide), strip(question.metrics(answer)), "".join(map(noted, notes))
+    sentence, metrics, below = explained(*words)
+    return {"figure": drawn.figure, "headline": sentence, "strip": metrics, "notes": below, "alt": plot.alt}
+
+
+def headline(question: AnyQuestion, answer: AnyAnswer, *, slide: bool = False) -> str:
+    """The result in plain words, as HTML."""
+    words = question.headline(answer)
+    return first_sentences(words, LINE) if slide else words
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from dpviz.fields import choice, flag, number
 
-IMAGE = choice("image")
 LOG_X = flag("logx")
 LOG_Y = flag("logy")
 AMPLIFICATION = choice("amp")

@@ -1,4 +1,4 @@
-"""Details below the notes of any question: a choice of three sections, only the open one computed, and their blocks."""
+"""Details below the notes of any question: a choice of four sections, only the open one computed, and their blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from dpviz.questions.script import script
 from dpviz.questions.source import NoSample
 from dpviz.questions.words import Note
 from dpviz.runs.measuring.measurement import Request
-from dpviz.ui import controls, history, measuring, page, plots, present, state
+from dpviz.ui import controls, history, measuring, page, plots, present, share, state
 from dpviz.ui.answers import compute, with_samples
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.plots import Drawing
@@ -33,19 +33,19 @@ SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
 
 PlotOf = Callable[[AnyAnswer], Plot]
 
-USE, WHY, FILES = "Use it", "Why", "Files"
+USE, WHY, FILES, SHARE = "Use it", "Why", "Files", "Share"
 Doors = Mapping[str, Sequence[str]]  # a door's name → the parts behind it
 
 
 def details(place: str, question: AnyQuestion, answer: AnyAnswer, plot_of: PlotOf) -> None:
     """The doors to the details, and the open one; `place` is the page's key, `plot_of` what its files draw."""
     drawn: dict[str, Callable[[], object]] = {
-        "Table": lambda: _table(answer.plot.table()),
+        "Table": lambda: _curves(question, answer),
         "Formula": lambda: _formulas(question.formulas(answer)),
         "Assumptions": lambda: _assumptions(question.assumed(answer)),
         "Glossary": lambda: st.markdown("\n".join(f"- **{term}**: {means}" for term, means in glossary().items())),
         "Python": lambda: st.code(script(question, answer), language="python"),
-        "Link and files": lambda: _files(question, answer, plot_of),
+        SHARE: lambda: _share(question, answer, plot_of),
     }
     part = chosen(Keys.details(place), _behind_doors(question))
     if part is None:
@@ -67,7 +67,8 @@ def _behind_doors(question: AnyQuestion) -> Doors:
     whole = {
         USE: [USE] if USE in question.more else ["Python"],
         WHY: ["Formula", "Assumptions", "Glossary", *(name for name in question.more if name != USE)],
-        FILES: ["Table", "Python", "Link and files"],
+        FILES: ["Table", "Python"],
+        SHARE: [SHARE],
     }
     return {name: [part for part in parts if [part] != whole[USE] or name == USE] for name, parts in whole.items()}
 
@@ -160,25 +161,20 @@ def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
         st.latex(latex)
 
 
-def _files(question: AnyQuestion, answer: AnyAnswer, plot_of: PlotOf) -> None:
-    """The link, the curves, and the page that is handed out; `plot_of` draws an answer as the page does."""
-    query = history.link()
-    st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
-    base = (st.context.url or "").split("?")[0]
-    address = f"{base}{'?' + query if query else ''}"
-    st.code(address, language=None, wrap_lines=True)
+def _curves(question: AnyQuestion, answer: AnyAnswer) -> None:
+    _table(answer.plot.table())
     page.download("Download the curves (CSV)", f"dpviz-{question.key}.csv", lambda: csv(question, answer))
-    page.download(
-        "Download as a page (HTML)",
-        f"dpviz-{question.key}.html",
-        _handout(question, address, plot_of),
-        "draft",
-        help="One file of at most 5 MB, for the web or an appendix. Its chart follows each slider without a server. "
-        "Making it takes seconds, for some questions minutes.",
-    )
-    st.caption(
-        "The camera above the chart saves it as an image: choose PNG or SVG in the group Show, an expert setting."
-    )
+
+
+def _share(question: AnyQuestion, answer: AnyAnswer, plot_of: PlotOf) -> None:
+    """Link, images, embed code, and the page that is handed out; `plot_of` draws an answer as the page does."""
+    query = history.link()
+    address = f"{share.base()}{'?' + query if query else ''}"
+    st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
+    share.link(address, "send the page (HTML) below")
+    share.images([question.key])
+    share.hand_out(f"dpviz-{question.key}.html", _handout(question, address, plot_of))
+    share.embedding(address)
 
 
 def _handout(question: AnyQuestion, address: str, plot_of: PlotOf) -> Callable[[], str]:

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # app.py, pages/ and .streamlit/: in the package where it is installed, beside it in the source tree.
 LAYOUTS = (PACKAGE / "app", PACKAGE.parent)
 
-NEEDED = ("streamlit", "plotly", "pandas", "jinja2", "psutil", "pydantic")
+NEEDED = ("streamlit", "plotly", "pandas", "jinja2", "psutil", "pydantic", "segno")
 
 
 def checked_port(text: str) -> int:

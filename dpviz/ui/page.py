@@ -254,6 +254,10 @@ def _tools() -> None:
     full = len(history.pins()) >= MOST_PINS
     button("Pin this state", "push_pin", history.pin_state, enabled=not full, help=pins, type="tertiary")
     button("Reset everything", "restart_alt", history.reset, help="Reset everything to its default.", type="tertiary")
+    way_to_present()
+
+
+def way_to_present() -> None:
     button("Present", "slideshow", present.begin, help=present.HELP, type="tertiary")
 
 

@@ -6,6 +6,7 @@ how many there are.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -36,23 +37,35 @@ def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
         draw(in_view(page, question, now), now)
         return
     groups, hidden = _in_sight(question, now)
-    chosen = _one_of(Keys.group(page.key), list(groups))
-    if page.choice is not None and chosen == next(iter(groups)):
-        if page.groups:
-            controls.listed(page.choice, page.groups)
-        else:
-            controls.choice(page.choice, horizontal=not page.choice.tall, then=history.open_question)
-    draw(groups[chosen], now)
+    with st.container(key="dpviz-tabs"):
+        chosen = _one_of(Keys.group(page.key), list(groups))
+    _begin()
+    for place, (name, shown) in enumerate(groups.items()):
+        with st.container(key=f"dpviz-group-{place}{'-open' * (name == chosen)}"):
+            if place:
+                st.html(f'<h2 class="dpviz-group">{escape(name)}</h2>')
+            elif page.choice is not None:
+                _choice(page)
+            _draw_each(shown, now)
+    _keep_messages(in_view(page, question, now), now)
     _expert_switch(hidden)
 
 
+def _choice(page: Page) -> None:
+    """Which of the page's questions is asked."""
+    assert page.choice is not None
+    if page.groups:
+        controls.listed(page.choice, page.groups)
+    else:
+        controls.choice(page.choice, horizontal=not page.choice.tall, then=history.open_question)
+
+
 def in_view(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> Sequence[FieldControl]:
-    """The controls that are in view: those of the open group, or the few of a lecture."""
+    """The controls that are drawn: those of all groups, of which a low window shows one, or the few of a lecture."""
     if present.presenting():
         return [control(field) for field in present.controls(question, now)]
     groups, _ = _in_sight(question, now)
-    chosen: str = st.session_state.get(Keys.group(page.key), "")
-    return groups[chosen if chosen in groups else next(iter(groups))]
+    return [one for shown in groups.values() for one in shown]
 
 
 def drawn(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> tuple[object, ...]:
@@ -126,9 +139,21 @@ def _switch(to: str) -> None:
 
 def draw(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     """The controls, in their order."""
+    _begin()
+    _draw_each(shown, now)
+    _keep_messages(shown, now)
+
+
+def _begin() -> None:
     st.session_state[Keys.DRAWINGS] = st.session_state.get(Keys.DRAWINGS, 0) + 1
+
+
+def _draw_each(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     for one in shown:
         _draw(one, now)
+
+
+def _keep_messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     st.session_state[Keys.MESSAGES] = messages(shown, now)
     st.session_state[Keys.TOUCHED] = frozenset()
 

@@ -12,9 +12,8 @@ from dpviz.questions.computed import Joined
 from dpviz.questions.frames import Render, as_json
 from dpviz.questions.layout import Reader
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.words import Note, settings_in
-from dpviz.ui import controls, history, page, present, state
+from dpviz.ui import controls, history, page, present
 from dpviz.ui.browser import frames, slow_parts, warmup
 from dpviz.ui.browser.routes import component, root
 from dpviz.ui.state import Keys
@@ -56,6 +55,7 @@ def live_plot(
     whole: bool,
     fills: bool = False,
     controls_of: Callable[[Collection[str]], Mapping[str, Any]] = lambda _: {},
+    camera: bool = True,
 ) -> dict[str, Any]:
     """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
 
@@ -71,6 +71,7 @@ def live_plot(
         whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
         fills: whether the chart fills the height that is left in the window.
         controls_of: what the controls of fields with these keys show, where marks and numbers in sentences move them.
+        camera: whether a button above it saves its image.
 
     Returns:
         Its words.
@@ -86,7 +87,7 @@ def live_plot(
     pulled = controls_of(pulled_fields(drawing.figure, words["headline"]))
     hears = {"controls": changed or {}, "slow_parts": token, "whole": whole, "fills": fills, "pulled": pulled}
     hears |= run or {}
-    plot(drawing, key=key, name=question.key, tokens=tokens, words=words, caption=caption, hears=hears)
+    plot(drawing, key=key, name=question.key, tokens=tokens, words=words, caption=caption, hears=hears, camera=camera)
     return words
 
 
@@ -105,6 +106,7 @@ def plot(
     words: Mapping[str, str] | None = None,
     caption: str = "",
     hears: Mapping[str, Any] | None = None,
+    camera: bool = True,
 ) -> None:
     """One chart, and its notes.
 
@@ -119,16 +121,18 @@ def plot(
             {"entries": {field's key: {"text", "exact", "n"}}}): "controls", "whole" and "fills" as in `live_plot`,
             "pulled", what the controls of settings show that are pulled on it, and "slow_parts", the token under which
             the browser fetches figure and words with slow parts, "" without any.
+        camera: as in `live_plot`.
     """
     data: dict[str, Any] = {
         "key": f"{name or key}.chart",
         "packed": drawing.packed or packed(drawing.figure),
         "alt": drawing.alt,
-        "config": export_config(filename=f"dpviz-{name or key}", image_format=state.get(IMAGE)),
+        "config": export_config(filename=f"dpviz-{name or key}"),
         "frames": tokens or {},
         "words": words or {},
         "caption": caption,
         "enlarged": present.presenting(),
+        "camera": camera,
         "seen": controls.last_entry(),
         "at": root(),
     }

@@ -77,18 +77,24 @@ def link() -> str:
 
 # --- a lecture --------------------------------------------------------------------------------------------------------
 
-HEIGHT = 224  # pixels of a chart that is presented, before it is enlarged to a share of the screen
 SHOWN = 2  # controls below it, unless the presenter chooses
 MOST = 3  # that can be chosen
 LEAVE = "End presenting (Escape)."
 
-# The keys of a presenter's hand, where they mean nothing to what has the focus.
+# The keys of a presenter's hand, where they mean nothing to what has the focus: the stops of the story, or without one
+# those of the first slider.
 KEYS_SCRIPT = """
 window.onkeydown = (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   const means = {ArrowLeft: "back", PageUp: "back", ArrowRight: "on", PageDown: "on", Escape: "leave"}[event.key];
   if (!means || (document.activeElement?.matches("input, select, textarea") && event.key !== "Escape")) return;
-  document.querySelector(`.st-key-present-${means} button:not(:disabled)`)?.click();
+  const button = document.querySelector(`.st-key-present-${means} button`);
+  if (button) return button.disabled || button.click();
+  const slider = document.querySelector('.dpviz-number input[type="range"]');
+  if (!slider) return;
+  event.preventDefault();
+  slider.focus();
+  slider.dispatchEvent(new KeyboardEvent("keydown", {key: means === "on" ? "ArrowRight" : "ArrowLeft"}));
 };
 """
 
@@ -102,8 +108,8 @@ def controls(question: AnyQuestion, get: Reader) -> list[Number]:
 
 
 HELP = (
-    "Present: headline, chart and two or three sliders of your choice in large type. Pins are the stops of your story: "
-    "the arrow keys go from one to the next; Escape ends it."
+    "Present: headline, chart and up to three sliders of your choice in large type. Pins are the stops of your story: "
+    "the arrow keys go from one to the next, or without pins move the first slider. Escape ends it."
 )
 
 
@@ -118,17 +124,21 @@ def _switch(on: str) -> None:
     st.session_state[Keys.STOP] = -1
 
 
-def bar(question: AnyQuestion, get: Reader) -> None:
-    """What stands at the edge of a presented page: the way through the story, its sliders, and the way out."""
+def bar(question: AnyQuestion | None, get: Reader) -> None:
+    """What stands at the edge of a presented page: the way through the story, its sliders, and the way out.
+
+    A run (None) has neither story nor sliders.
+    """
     if presenting():
         st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
-            stops, here = history.pins(), st.session_state.get(Keys.STOP, -1)
+            stops, here = history.pins() if question else [], st.session_state.get(Keys.STOP, -1)
             if stops:
                 st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
                 st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
-            _chooser(question, get)
+            if question:
+                _chooser(question, get)
             st.button("", key="present-leave", on_click=_switch, args=("",), icon=":material/close:", help=LEAVE)
 
 

@@ -4,7 +4,6 @@ from dpviz.fields.field import AnyField, Choice
 from dpviz.questions import links, mechanism
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.presets import Preset
-from dpviz.questions.shared import IMAGE
 from dpviz.questions.units import EPOCHS, UNITS
 
 # Page key → the presets its sidebar offers.
@@ -20,7 +19,6 @@ PRESET = Choice(
 FIELDS: tuple[AnyField, ...] = (
     *mechanism.FIELDS,
     *(field for page in PAGES for field in page.fields),
-    IMAGE,
     EPOCHS,
     UNITS,
 )

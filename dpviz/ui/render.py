@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from dpviz.charts.plot import HEIGHT, LinePlot, Plot
+from dpviz.charts.plot import LinePlot, Plot
 from dpviz.questions.acting import settings
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.computed import Joined
@@ -21,7 +21,7 @@ from dpviz.questions.layout import Reader, SettingsSnapshot
 from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.question import AnyQuestion
-from dpviz.questions.rendered import explained, noted, rendered
+from dpviz.questions.rendered import explained, headline, noted, rendered
 from dpviz.questions.words import Note
 from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state, strip
 from dpviz.ui.answers import compute, joined, try_again
@@ -137,7 +137,7 @@ def _headline(shown: Page, question: AnyQuestion, now: SettingsSnapshot) -> None
     """The result in plain words; from then on the chart says it."""
     try:
         _, parts = _answers(shown, question, now)
-        page.headline(*explained(question.headline(parts.answer)))
+        page.headline(*explained(headline(question, parts.answer, slide=present.presenting())))
     except ValueError:
         page.headline("There is no result for these settings.")
     except Exception:  # said where the chart would stand
@@ -167,12 +167,12 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
             st.rerun()
         page.note(str(problem), "problem")
         return None
-    plot_of, height = _beside_pins(shown, question), present.HEIGHT if present.presenting() else HEIGHT
+    plot_of, slide = _beside_pins(shown, question), present.presenting()
     preset = history.preset()
-    show: Render = Alone(question.key, height)
+    show: Render = Alone(question.key, slide)
     drawn = [*strip.fields(now), *panel.in_view(shown, question, now)]
     if history.pins() or preset:
-        show = _beside_print(question, asked, preset, plot_of, height)
+        show = _beside_print(question, asked, preset, plot_of, slide=slide)
     words = plots.live_plot(
         shown.key,
         question,
@@ -181,15 +181,16 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
         parts,
         show,
         key=shown.key,  # one chart a page: it stands while another question is chosen
-        extra=(tuple(history.pins()), preset.key if preset else "", present.presenting()),
+        extra=(tuple(history.pins()), preset.key if preset else "", slide),
         caption=settings(question, now),
         changed=panel.changed_messages(drawn, now) if alone else {},
         run=strip.in_words(question, now),
         whole=bool(question.below(parts.answer)) or details.opened(shown.key, question),
-        fills=not present.presenting(),
+        fills=True,
+        camera=present.bare(),  # else it is shared
         controls_of=lambda keys: panel.pulled(keys, question, drawn, now),
     )
-    metrics = "" if present.presenting() else words["strip"]
+    metrics = "" if slide else words["strip"]
     notes = f'<div class="dpviz-notes">{words["notes"]}</div>'
     st.html(f"{metrics}{notes}{page.settings(settings(question, now))}")
     if parts.failed:
@@ -226,7 +227,12 @@ def _beside_pins(shown: Page, question: AnyQuestion) -> Callable[[AnyAnswer], Pl
 
 
 def _beside_print(
-    question: AnyQuestion, asked: AnyAnswer, preset: Preset | None, plot_of: Callable[[AnyAnswer], Plot], height: int
+    question: AnyQuestion,
+    asked: AnyAnswer,
+    preset: Preset | None,
+    plot_of: Callable[[AnyAnswer], Plot],
+    *,
+    slide: bool,
 ) -> Render:
     """What shows an answer beside what is pinned; the preset's printed values are noted while its settings stand.
 
@@ -235,7 +241,7 @@ def _beside_print(
     stands = preset is not None and preset in question.presets and history.as_published(preset)
 
     def show(answer: AnyAnswer) -> dict[str, Any]:
-        words, plot = rendered(question, answer, plot_of(answer), height), answer.plot
+        words, plot = rendered(question, answer, plot_of(answer), slide=slide), answer.plot
         if (
             preset
             and stands

@@ -4,12 +4,12 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import of_texts
 from dpviz.questions.rendered import strip
-from tests.browser.driver import PHONE, open_page
+from tests.browser.driver import PHONE, box, main_area, open_page, slider, wait_idle
 
 pytestmark = pytest.mark.sweep
 
@@ -89,3 +89,34 @@ def test_no_tile_cuts_the_first_clause_of_its_note(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     cut = {key: page.evaluate(CUT, html) for key, html in tiles().items()}
     assert {key: notes for key, notes in cut.items() if notes} == {}
+
+
+HIGH: dict[str, Any] = {"viewport": {"width": 1920, "height": 1080}}
+
+
+def test_chart_and_controls_stay_in_sight_while_details_scroll(page: Page) -> None:
+    open_page(page, "compose")
+    main_area(page).get_by_text("Why", exact=True).click()
+    main_area(page).get_by_text("Glossary", exact=True).click()
+    wait_idle(page)
+    page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTo(0, 1e6)")
+    last = main_area(page).locator("li").last
+    expect(last).to_be_in_viewport()
+    chart = box(main_area(page).locator(".dpviz-chart"))
+    assert 0 <= chart["y"] + chart["height"] <= 0.66 * 800
+    assert chart["y"] > -50, "its curves are in sight"
+    expect(slider(page, "sigma")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("page", [HIGH], indirect=True)
+def test_a_high_window_shows_all_groups_of_controls_without_tabs(page: Page) -> None:
+    open_page(page, "langevin")
+    expect(main_area(page).get_by_role("radiogroup", name="Controls")).not_to_be_visible()
+    for field in ("steps", "target", "ltau", "lclip"):
+        expect(slider(page, field)).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(slider(page, "lclip")).not_to_be_visible()
+    main_area(page).get_by_text("Data", exact=True).locator("visible=true").click()
+    wait_idle(page)
+    expect(slider(page, "lclip")).to_be_visible()
+    expect(slider(page, "target")).not_to_be_visible()

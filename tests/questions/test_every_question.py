@@ -251,7 +251,7 @@ def test_every_control_is_a_setting_and_every_setting_has_a_control(key: str) ->
         shown |= {field.key for items in groups.values() for field in fields_of(items)}
     settings = {field.key for field in question.fields}
     assert settings - shown <= ({"conversion"} if key == "langevin_cost" else set()), "which shows both conversions"
-    assert shown - settings <= {"image", "n", "units"}
+    assert shown - settings <= {"n", "units"}
 
 
 @pytest.mark.parametrize("key", QUESTIONS)

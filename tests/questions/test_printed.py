@@ -16,7 +16,6 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import PRESETS, VERSION
 from dpviz.questions.printed import BY_KEY, CLAIMS, FIGURES, PAPERS, Printed, Recomputed
 from dpviz.questions.printed.claim import TRAINED, read
-from dpviz.questions.shared import IMAGE
 from dpviz.ui.registry import FIELDS
 from tests.questions.asking import table
 
@@ -133,7 +132,7 @@ def test_every_link_leads_to_a_page_and_says_legal_values(link: str) -> None:
     if parts.path == "train":
         return
     page = next(page for page in PAGES if page.key == parts.path)
-    fields = {field.key: field for field in (*page.fields, *FIELDS) if field is not IMAGE}
+    fields = {field.key: field for field in (*page.fields, *FIELDS)}
     for key, text in parse_qsl(parts.query):
         if key == "preset":
             assert text in {preset.key for preset in page.presets}, "a preset of that page"

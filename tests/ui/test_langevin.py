@@ -41,7 +41,7 @@ def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.Monke
     drawn: list[Any] = []
     rendered = render.rendered
     monkeypatch.setattr(
-        render, "rendered", lambda q, a, plot, height: (drawn.append(plot), rendered(q, a, plot, height))[1]
+        render, "rendered", lambda q, a, plot, slide: (drawn.append(plot), rendered(q, a, plot, slide=slide))[1]
     )
     open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&steps=500')}")
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]

@@ -14,8 +14,8 @@ from dpviz.ui import measuring
 from tests.trained import invented
 from tests.ui.driver import compute
 
-# What only the camera's file shows, and what other settings stand for (a batch is q·N) or trains a network.
-LEFT_ALONE = ("image", "units", "source", "n", "lkrun", "accown")  # no runs of one's own are recorded here
+# What other settings stand for (a batch is q·N), or what trains a network.
+LEFT_ALONE = ("units", "source", "n", "lkrun", "accown")  # no runs of one's own are recorded here
 # What questions are asked with beside their defaults; each question of a page is asked with these as well.
 MORE: dict[str, list[dict[str, Any]]] = {
     "compose": [

@@ -80,7 +80,7 @@ NOT_ALL = "expert settings at their defaults"
 @pytest.mark.parametrize(
     ("page", "query", "words"),
     [
-        *(("orders", f"expert={no}", f"4 {NOT_ALL}") for no in ("", "0", "false")),
+        *(("orders", f"expert={no}", f"3 {NOT_ALL}") for no in ("", "0", "false")),
         ("compose", "embed=1", rf"\d+ {NOT_ALL}"),
     ],
 )

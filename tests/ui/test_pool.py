@@ -69,7 +69,7 @@ def test_they_make_the_same_frames_and_slow_parts_and_one_that_ends_is_replaced(
         sweep = recipe.sweep
         assert recipe.plain
         assert isinstance(sweep.show, frames.Alone)
-        asked = (sweep.question.key, sweep.moved.key, sweep.others, sweep.show.height, text, parts)
+        asked = (sweep.question.key, sweep.moved.key, sweep.others, sweep.show.slide, text, parts)
         return pool.submit(frames.made_of_values, *asked).result()
 
     MEMORY.clear()  # and slow parts with it, which the other process does not know
@@ -114,7 +114,7 @@ def test_they_load_neither_streamlit_nor_pytorch_nor_the_program_that_runs(
     wait_for(pool)
     question = QUESTIONS["compose"]
     values = {field.key: field.default for field in question.fields}
-    assert pool.submit(frames.made_of_values, question.key, "sigma", values, 400, "2").result().kept
+    assert pool.submit(frames.made_of_values, question.key, "sigma", values, False, "2").result().kept
     loaded = "sorted({'streamlit', 'torch', 'distributed'} & {*__import__('sys').modules})"
     assert pool.submit(eval, loaded).result() == []
     file = "getattr(__import__('sys').modules['__main__'], '__file__', '')"

@@ -28,10 +28,12 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     groups = list(question.groups(lambda field: field.default))
     for name in groups if len(groups) > 1 else ():
         open_part(at, f"{page.key}.group", groups, name)
-    for part in ["Table", "Formula", "Assumptions", "Glossary", *question.more, "Python", "Link and files"]:
+    for part in ["Table", "Formula", "Assumptions", "Glossary", *question.more, "Python", "Share"]:
         put(at, f"{page.key}.details", part)
         assert not said(at, "problem"), part
-    assert "Download the curves (CSV)" in [button.label for button in at.get("download_button")]
+        downloads = [button.label for button in at.get("download_button")]
+        assert ("Download the curves (CSV)" in downloads) == (part == "Table")
+        assert ("Download as a page (HTML)" in downloads) == (part == "Share")
 
 
 DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Glossary", "Distances", "Accountants"]}
@@ -40,14 +42,19 @@ DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Glossary", "Di
 @pytest.mark.parametrize(
     ("page", "behind"),
     [
-        ("compose", {**DOORS, "Files": ["Table", "Python", "Link and files"]}),
+        ("compose", {**DOORS, "Files": ["Table", "Python"], "Share": ["Share"]}),
         (
             "attack",
-            {"Use it": ["Python"], "Why": ["Formula", "Assumptions", "Glossary"], "Files": ["Table", "Link and files"]},
+            {
+                "Use it": ["Python"],
+                "Why": ["Formula", "Assumptions", "Glossary"],
+                "Files": ["Table"],
+                "Share": ["Share"],
+            },
         ),
     ],
 )
-def test_behind_three_doors_every_detail_stands_once(page: str, behind: dict[str, list[str]]) -> None:
+def test_behind_four_doors_every_detail_stands_once(page: str, behind: dict[str, list[str]]) -> None:
     at = open_app(page)
     assert list(group(at, "Details").options) == list(behind)
     for door, parts in behind.items():

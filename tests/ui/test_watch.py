@@ -55,7 +55,7 @@ def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, event
     renyi = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=64 / 3133, steps=np.arange(1, 7), delta=1e-5)
     np.testing.assert_array_equal(view.steps["epsilon.renyi"], renyi)
     np.testing.assert_array_equal(plan(TINY, 3133).epsilon["renyi"], renyi)
-    for detail in ("Table", "Settings", "Assumptions", "Python", "Link and files"):
+    for detail in ("Table", "Settings", "Assumptions", "Python", "Share", "Downloads"):
         put(at, "t.details", detail)
     ids = [one.proto.id for one in at.get("download_button") if "file." in one.proto.id]
     kinds = [one.split("file.")[1].removesuffix(f".{run.id}") for one in ids]

@@ -9,7 +9,7 @@ import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { withEarlier } from "./earlier.js";
 import { Explanation } from "./explanation.js";
-import { fitted, heightHere, isNarrow, NARROW } from "./fitting.js";
+import { fitted, heightHere, isNarrow, slideScale } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
 import { Grips } from "./grips.js";
 import { hear, listen } from "./heard.js";
@@ -21,7 +21,6 @@ import { Pulls } from "./pulls.js";
 import { Sentence } from "./sentence.js";
 import { SlowParts } from "./slow_parts.js";
 
-const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
 const PATIENCE = { usual: 300, slow: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
@@ -41,7 +40,10 @@ class MountedChart {
     this.chips = new Chips(this.plot, this.names);
     this.plotter = new Plotter(
       this.plot,
-      () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption, config: this.data.config }),
+      () => {
+        const { words, caption, config, camera } = this.data;
+        return { figure: this.whole, headline: words?.headline, caption, config, camera };
+      },
       { failed: (error) => this.failed(error), doubleClicked: onOwnAxes, changed: () => this.offerFit() || this.grips.stand() },
     );
     const arrived = (kept) => {
@@ -120,13 +122,21 @@ class MountedChart {
   // What is to be drawn, as it is at this size of the screen. Once it stands, its height is another only where the
   // size is.
   fitIn({ resized = !this.shown } = {}) {
-    this.enlarge();
     const found = this.data.words?.notes?.matchAll(/dpviz-(?:caution|problem)"[^>]*>(.*?)<\/div>/gs) ?? [];
     const cautions = [...found].map(([, words]) => words.replace(/<[^>]*>/g, "").length);
-    if (resized) this.height = heightHere(this.plot, this.whole.layout, this.data.fills, cautions);
+    const scale = this.data.enlarged ? slideScale(this.plot, this.whole.layout, cautions) : null;
+    if (resized || scale < this.scale) { // names that came since leave less room for the plot
+      this.scale = scale;
+      this.enlarge();
+      this.height = heightHere(this.plot, this.whole.layout, this.data.fills, cautions, this.scale);
+    }
     this.figure = this.fitting(this.complete(this.whole, this.data.slow_parts, this.moves()));
-    this.plot.style.height = `${this.figure.layout.height}px`;
+    const { height } = this.figure.layout;
+    this.plot.style.height = `${height}px`;
+    this.plot.style.marginBottom = this.scale ? `${(this.scale - 1) * height}px` : "";
     this.plot.classList.toggle("fitted", this.figure !== this.whole);
+    this.plot.classList.toggle("fills", Boolean(this.data.fills) && !this.scale);
+    this.root.closest('[data-testid="stElementContainer"]')?.style.setProperty("--dpviz-high", `${height}px`);
   }
 
   // A figure with what it still `waits` for, as that was last, where it differs from before by a number that `moved`
@@ -145,14 +155,12 @@ class MountedChart {
     return fitted(figure, this.plot, this.height);
   }
 
-  // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.
+  // Presented, all of it is larger.
   enlarge() {
-    const { height } = this.whole.layout;
-    const room = this.root.getBoundingClientRect().width / NARROW;
-    const scale = this.data.enlarged ? Math.max(1, Math.min((SHARE * window.innerHeight) / height, room)) : 1;
-    const grown = { transform: `scale(${scale})`, width: `${100 / scale}%`, marginBottom: `${(scale - 1) * height}px` };
-    const usual = { transform: "", width: "", marginBottom: "" };
-    Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : usual) });
+    const scale = this.scale ?? 1;
+    const grown = { transform: `scale(${scale})`, width: `${100 / scale}%` };
+    Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : { transform: "", width: "" }) });
+    this.plot.style.setProperty("--dpviz-scale", scale);
   }
 
   resize() {
@@ -327,6 +335,7 @@ class MountedChart {
     listen();
     window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
     window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
+    window.addEventListener("dpviz-save", ({ detail }) => detail.chart === this.data.key && this.plotter.save(detail.format), { signal });
     window.addEventListener("dpviz-follow", ({ detail }) => this.follow(detail), { signal });
     this.grips.come(signal);
     this.sentence.come(signal);

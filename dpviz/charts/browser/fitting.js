@@ -9,6 +9,9 @@ const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most m
 const [UPRIGHT, SHARE, CHIP] = [640, 0.45, 47]; // a window's height, the chart's share of it, and that of a row of names
 const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a window, and of a chart that fills its height
 const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart that are in sight without scrolling, of a caution, and of each more line of it
+// Presented: the pixels of a usual page that are as high as the window; what stands below the chart, in pixels and in
+// shares of the window's height; and the share of the window that all plots have at least, of which type makes room.
+const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05 };
 const EDGE = 12; // pixels right of the plot
 const LETTER = 6.6; // pixels of one, about
 const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
@@ -16,10 +19,33 @@ const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name a
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
+// How many times as large a chart is that is presented: type for the last row, as far as the plot has its share.
+export function slideScale(plot, { margin }, cautions) {
+  const width = plot.parentElement.clientWidth;
+  const most = Math.max(Math.min(window.innerHeight / SLIDE.high, width / NARROW), 1);
+  if (window.innerWidth < WIDE) return most;
+  const height = roomBelow(plot, belowSlide(), cautions, most);
+  const taken = (scale) => (width - scale * (margin.l + margin.r)) * (height - scale * (margin.t + margin.b));
+  const wanted = (SLIDE.plots * window.innerHeight * window.innerWidth) / document.querySelectorAll(".dpviz-chart").length;
+  let scale = most;
+  while (scale > 1 && taken(scale) < wanted) scale -= SLIDE.step;
+  return Math.max(scale, 1);
+}
+
+const belowSlide = () => SLIDE.below + SLIDE.share * window.innerHeight;
+
+// Pixels from a chart's top to the `below` pixels, and `cautions` of so many letters, that are in sight below it.
+function roomBelow(plot, below, cautions, scale = 1) {
+  const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
+  const line = plot.parentElement.clientWidth / (scale * LETTER);
+  const high = cautions.map((letters) => scale * (CAUTION + LINE_HIGH * Math.floor(letters / line)));
+  return window.innerHeight - above - below - high.reduce((sum, one) => sum + one, 0);
+}
+
 // How high a chart is here, in pixels; null where its figure says so. `fills`: it takes the height that the window leaves,
-// in steps and within bounds, with a view of what stands below it, `cautions` of so many letters among it. On a phone,
-// where it stays in sight above its controls, it leaves room for them.
-export function heightHere(plot, layout, fills, cautions = []) {
+// in steps and within bounds, with a view of what stands below it, `cautions` of so many letters among it; all of that
+// `scale` times as large where it is presented. On a phone, where it stays in sight above its controls, it leaves room for them.
+export function heightHere(plot, layout, fills, cautions = [], scale = null) {
   const { height, margin, meta } = layout;
   if (isNarrow(plot)) {
     const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
@@ -27,10 +53,9 @@ export function heightHere(plot, layout, fills, cautions = []) {
     const chips = CHIP * (names > 9 ? 2 : Math.ceil(names / 3));
     return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
   }
-  if (!fills || window.innerWidth < WIDE) return null;
-  const above = plot.getBoundingClientRect().top + (plot.closest('[data-testid="stMain"]')?.scrollTop ?? 0);
-  const high = cautions.map((letters) => CAUTION + LINE_HIGH * Math.floor((letters * LETTER) / plot.clientWidth));
-  const left = STEP * Math.floor((window.innerHeight - above - BELOW - high.reduce((sum, one) => sum + one, 0)) / STEP);
+  if (!(fills || scale) || window.innerWidth < WIDE) return null;
+  if (scale) return Math.max(Math.floor(roomBelow(plot, belowSlide(), cautions, scale) / scale), meta?.rows ? height : 0);
+  const left = STEP * Math.floor(roomBelow(plot, BELOW, cautions) / STEP);
   const ofNames = margin.t + margin.b + GAP * (meta?.ends?.length ?? 0); // else they would lie on each other
   return Math.max(Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST), meta?.rows ? height : 0);
 }

@@ -7,26 +7,27 @@ const FOOT = { size: 11, line: 15 };
 const SIDE = 10; // pixels beside the words
 const [INK, GROUND] = ["#22211f", "#ffffff"]; // on paper, whatever the page's theme
 
-// The button of Plotly's bar in place of its own, which knows the chart alone. `content()`: figure, headline, caption
-// and the family of the page's type.
+// The button of Plotly's bar in place of its own, which knows the chart alone. `content()`: as in `saveImage`.
 export function camera(library, content, options) {
   return {
     name: "dpvizImage",
     title: `Download the chart with its settings as ${options.format.toUpperCase()}`,
     icon: library.Icons.camera,
-    click: async (plot) => {
-      const figure = pictured(content(), plot.clientWidth);
-      const { format, filename, scale } = options;
-      const { width, height } = figure.layout;
-      const address = await library.toImage(figure, { format: "svg", width, height });
-      const plain = decodeURIComponent(address.slice(address.indexOf(",") + 1));
-      // Where a browser writes a font's name without quotes, as Firefox does, Plotly leaves its stand-in for them.
-      const svg = await withFonts(plain.replaceAll("TOBESTRIPPED", "'"), figure.layout.font.family);
-      const vector = format === "svg";
-      const file = vector ? new Blob([svg], { type: "image/svg+xml" }) : await painted(svg, width, height, scale);
-      save(file, `${filename}.${format}`);
-    },
+    click: (plot) => saveImage(library, content(), plot.clientWidth, options),
   };
+}
+
+// `content`: figure, headline, caption and the family of the page's type; `shown`: the chart's width in pixels.
+export async function saveImage(library, content, shown, { format, filename, scale }) {
+  const figure = pictured(content, shown);
+  const { width, height } = figure.layout;
+  const address = await library.toImage(figure, { format: "svg", width, height });
+  const plain = decodeURIComponent(address.slice(address.indexOf(",") + 1));
+  // Where a browser writes a font's name without quotes, as Firefox does, Plotly leaves its stand-in for them.
+  const svg = await withFonts(plain.replaceAll("TOBESTRIPPED", "'"), figure.layout.font.family);
+  const vector = format === "svg";
+  const file = vector ? new Blob([svg], { type: "image/svg+xml" }) : await painted(svg, width, height, scale);
+  save(file, `${filename}.${format}`);
 }
 
 // An SVG in pixels, `scale` of them for one of the screen's.

@@ -19,7 +19,7 @@ class Page {
     }
     const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
     const pulled = Object.fromEntries(fields.map((field) => [field.field, field]));
-    this.chart = { key, config, ask: fromTable(this.frames), frames: tokens, pulled };
+    this.chart = { key, config, camera: true, ask: fromTable(this.frames), frames: tokens, pulled };
     this.answers = NOW - 1e9;
     this.fields = fields;
     this.moved = null; // the field that does not stand where it was

@@ -1,6 +1,6 @@
 // Plotly, for one chart: loaded once a page, and asked to look and behave as the page does.
 
-import { camera } from "./image.js";
+import { camera, saveImage } from "./image.js";
 import { isNarrow } from "./fitting.js";
 
 let loading = null;
@@ -50,14 +50,22 @@ export class Plotter {
     this.plot.on("plotly_relayout", this.hears.changed);
   }
 
-  // With a camera of our own in place of Plotly's, and Fit in place of its way back.
+  // With a camera of our own in place of Plotly's, but where the page has buttons for it, and Fit in place of its way back.
   config() {
-    const { toImageButtonOptions: options = { format: "png" }, modeBarButtonsToRemove: usual = [], ...rest } = this.given().config;
+    const { toImageButtonOptions: options, modeBarButtonsToRemove: usual = [], ...rest } = this.given().config;
     const zoom = isNarrow(this.plot) ? ["zoom2d"] : []; // a finger scrolls
     const removed = [...usual, "toImage", "resetScale2d", ...zoom];
-    const picture = () => ({ ...this.given(), family: themed(this.plot, {}).font.family });
-    const added = [camera(this.library, picture, options)];
+    const added = this.given().camera ? [camera(this.library, () => this.picture(), options)] : [];
     return { ...rest, responsive: false, doubleClick: false, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
+  }
+
+  picture() {
+    return { ...this.given(), family: themed(this.plot, {}).font.family };
+  }
+
+  save(format) {
+    const options = { ...this.given().config.toImageButtonOptions, format };
+    return saveImage(this.library, this.picture(), this.plot.clientWidth, options);
   }
 
   resize() {

@@ -182,7 +182,7 @@ async def _made_elsewhere(recipe: Recipe, text: str) -> Packed | None:
     """The frame from another process, which is told of slow parts that are here; None where none can make it."""
     sweep = recipe.sweep
     assert isinstance(sweep.show, Alone)
-    asked = partial(frames.made_of_values, sweep.question.key, sweep.moved.key, sweep.others, sweep.show.height, text)
+    asked = partial(frames.made_of_values, sweep.question.key, sweep.moved.key, sweep.others, sweep.show.slide, text)
     try:
         frame = await asyncio.wrap_future(pool.submit(asked))
         if parts := tuple(frames.finished_parts(sweep.question, frame.missing)):

@@ -9,7 +9,7 @@ from dpviz.questions.train import PAGE
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
 from dpviz.ui import engine as engines
-from dpviz.ui import page, render, state, strip
+from dpviz.ui import page, present, render, state, strip
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
 from dpviz.ui.runs.fields import RUN, STATE_WORDS, TRAIN, WATCHED
@@ -40,13 +40,18 @@ def show() -> None:
                 strip.show()
                 warnings()
                 watch.show(engine, run)
+                present.bar(None, state.get)
             else:
                 render.opened(PAGE, partial(acts, engine), warnings)
                 if not engine.ready and not problem:
                     _warming(engine)
         except StoreError as trouble:
             page.note(str(trouble), "problem")
+        if present.bare():
+            return
         with st.sidebar, part("sidebar"):
+            if state.get(RUN):
+                page.way_to_present()
             _recent(engine)
 
 

@@ -1,6 +1,7 @@
 """A run under way or over, on the page: its browser fetches what changes, and the page runs again for the rest."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from html import escape
 from typing import Any
@@ -24,7 +25,7 @@ from dpviz.training.accounts.origins import spent_before
 from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
-from dpviz.ui import controls, details, page, plots, state
+from dpviz.ui import controls, details, page, plots, present, share, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.browser import updates
 from dpviz.ui.browser.routes import component, root
@@ -60,10 +61,11 @@ def show(engine: Engine, run: str) -> None:
     left, right = page.sides()
     with left:
         _moving(engine, record)
-    with right:
-        _controls(engine, record)
-    with left:
-        _details(engine, record)
+    if not present.bare():
+        with right:
+            _controls(engine, record)
+        with left:
+            _details(engine, record)
     page.follow_link(state.query(WATCHED))
 
 
@@ -83,8 +85,10 @@ def _moving(engine: Engine, record: RunRecord) -> None:
             _let_follow(engine, run, charts, unreadable(problem), EVERY)
             return
         page.headline(now.headline)
-        for number, drawing in enumerate(now.drawings):
-            plots.plot(drawing, key=place_of(number))
+        beside = st.container(key="dpviz-run-charts", horizontal=True) if present.presenting() else nullcontext()
+        with beside:
+            for number, drawing in enumerate(now.drawings):
+                plots.plot(drawing, key=place_of(number), camera=present.presenting())
         st.html(f"<div data-follow>{now.below}</div>")
         if not now.final:
             same = now.state == (record.state, record.desired)  # else the controls are those of a state of before
@@ -197,9 +201,15 @@ def _details(engine: Engine, record: RunRecord) -> None:
         "Settings": _settings,
         "Assumptions": _assumptions,
         "Python": _python,
-        "Link and files": _files,
+        "Downloads": files,
+        details.SHARE: _share,
     }
-    doors = {"Use it": ("Python",), "Why": ("Settings", "Assumptions"), "Files": ("Table", "Link and files")}
+    doors = {
+        details.USE: ("Python",),
+        details.WHY: ("Settings", "Assumptions"),
+        details.FILES: ("Table", "Downloads"),
+        details.SHARE: (details.SHARE,),
+    }
     part = details.chosen(DETAILS, doors)
     if part is not None:
         parts[part](engine, record)
@@ -261,11 +271,10 @@ def _python(engine: Engine, record: RunRecord) -> None:
         st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
 
 
-def _files(engine: Engine, record: RunRecord) -> None:
-    base = (st.context.url or "").split("?")[0]
+def _share(_engine: Engine, record: RunRecord) -> None:
     st.caption("This link shows the run to everyone who can open this app.")
-    st.code(f"{base}?run={record.id}", language=None, wrap_lines=True)
-    files(engine, record)
+    share.link(f"{share.base()}?run={record.id}", "send its report or its run file (Files, Downloads)")
+    share.images([place_of(number) for number in range(len(_charts()))])
 
 
 def _file_name(record: RunRecord) -> str:

@@ -1,0 +1,60 @@
+"""A page that is presented is a slide: the plot has the room, with one line of headline and one strip of sliders."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.driver import bottom, box, headline, main_area, open_page, slider, text, wait_idle
+
+pytestmark = pytest.mark.sweep
+
+PLOTS = 0.45  # of the screen's pixels, at least
+TICKS = 5  # of an axis, at least
+PAGES = ("compose", "orders", "langevin", "attack", "noise", "budget")
+SIZES: tuple[dict[str, Any], ...] = tuple(
+    {"viewport": {"width": width, "height": height}} for width, height in ((1920, 1080), (1280, 800))
+)
+# The share of the screen that the plots between their axes have, and how many ticks each axis has.
+SEEN = """
+() => {
+  const charts = [...document.querySelectorAll(".dpviz-chart")];
+  const shares = charts.map((chart) => {
+    const { xaxis, yaxis } = chart._fullLayout;
+    const scale = chart.getBoundingClientRect().width / chart.offsetWidth;
+    return (scale * scale * xaxis._length * yaxis._length) / (innerWidth * innerHeight);
+  });
+  const ticks = [".xtick", ".ytick"].map((kind) => document.querySelectorAll(`${kind} text`).length);
+  return { share: shares.reduce((sum, one) => sum + one, 0), ticks };
+}
+"""
+
+
+@pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+def test_the_plot_has_the_room(page: Page) -> None:
+    for name in PAGES:
+        open_page(page, name, present="1")
+        seen: dict[str, Any] = page.evaluate(SEEN)
+        assert seen["share"] >= PLOTS, (name, seen)
+        assert min(seen["ticks"]) >= TICKS, (name, seen)
+        words = headline(page)
+        size = words.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+        assert size >= 0.025 * page.viewport_size["height"], (name, size)  # type: ignore[index]
+        assert box(words)["height"] < 1.6 * max(size, 28.8 if page.viewport_size["height"] < 1000 else 38.9)  # type: ignore[index]
+        assert words.evaluate("e => e.scrollWidth <= e.clientWidth + 1"), (name, "one line")
+        numbers = main_area(page).locator(".dpviz-number").all()
+        assert len({round(box(number)["y"]) for number in numbers}) == 1, (name, "one strip")
+        assert max(map(bottom, numbers)) <= page.viewport_size["height"] + 1, name  # type: ignore[index]
+        assert box(numbers[0])["y"] > bottom(main_area(page).locator(".xtick").first), name
+
+
+@pytest.mark.parametrize("page", SIZES[:1], indirect=True)
+def test_without_a_story_the_arrow_keys_move_the_first_slider(page: Page) -> None:
+    open_page(page, "compose", present="steps.sigma", curves="moments")
+    before = float(text(page, "steps").input_value())
+    page.keyboard.press("ArrowRight")
+    wait_idle(page)
+    assert float(text(page, "steps").input_value()) > before
+    expect(slider(page, "steps")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(text(page, "steps")).to_have_value(f"{before:g}")
