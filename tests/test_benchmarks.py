@@ -1,6 +1,7 @@
 """What benchmarks tell of other libraries is what those libraries say, and a missing number is not told as one."""
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 
 import dp_accounting
@@ -12,6 +13,8 @@ from benchmarks import bench_accountants as bench
 from benchmarks.compare_hand import HEAD, every_slider, rows
 from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt
+from benchmarks.scale import __main__ as scale
+from benchmarks.scale.parts import Row
 
 STEPS = [1, 200, 40_000]
 
@@ -55,3 +58,26 @@ def test_a_missing_peer_is_no_row_that_is_missing(tmp_path: Path, monkeypatch: p
         peers.dash({}, tmp_path),
     ):
         pass
+
+
+def test_a_part_of_the_page_of_scales_is_written_anew_and_the_others_stay() -> None:
+    page = scale.written({"Steps": "one\n\n| a |", "Runs page": "two", "A part of before": "gone"})
+    assert scale.sections(page) == {"Runs page": "two", "Steps": "one\n\n| a |"}
+    again = scale.written(scale.sections(page) | {"Runs page": "three"})
+    assert scale.sections(again) == {"Runs page": "three", "Steps": "one\n\n| a |"}
+    assert again.startswith(scale.HEAD)
+    assert again.index("Runs page") < again.index("Steps")
+
+
+def test_a_part_that_fails_is_a_row_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Iterator[Row]:
+        yield Row("first", "–", "1 s", None)
+        raise RuntimeError("no | memory")
+
+    monkeypatch.setitem(scale.PARTS, "broken", broken)
+    text, failed = scale.measured("broken")
+    assert failed
+    assert text.splitlines()[-2:] == [
+        "| first | – | 1 s | – |",
+        "| broken | – | failed: RuntimeError: no / memory | no |",
+    ]

@@ -18,7 +18,7 @@ from benchmarks import step_memory
 from benchmarks.scale.stores import last, printed, stretch, tell
 
 MB = 1e6
-ROUNDS = 9  # of whole steps
+ROUNDS, EXAMPLES = 9, 6400  # least rounds of whole steps; examples in all, where that makes more rounds
 
 
 def cost(act: Callable[[], object]) -> list[float]:
@@ -105,7 +105,7 @@ def steps(folder: str, name: str, batch: str) -> dict[str, float]:
     """A whole step ÷ a plain one, of every engine of `compare_steps`."""
     from benchmarks import compare_steps
 
-    took = compare_steps.interleaved(name, int(batch), ROUNDS)
+    took = compare_steps.interleaved(name, int(batch), max(ROUNDS, EXAMPLES // int(batch)))
     plain = took.pop("plain")
     return {
         engine: statistics.median(one / other for one, other in zip(seconds, plain, strict=False))

@@ -85,7 +85,7 @@ def long_run() -> Iterator[Row]:
         yield at_most(f"{what}, imported, memory", None, memory, "MB")
 
 
-def watched() -> Iterator[Row]:
+def watched_run() -> Iterator[Row]:
     with folder() as here:
         found = viewers.measured(here)
     what = f"{viewers.VIEWERS} viewers of a live run"
@@ -119,7 +119,7 @@ def steps() -> Iterator[Row]:
                       ours <= least)  # fmt: skip
 
 
-def step_memories() -> Iterator[Row]:
+def memory_of_steps() -> Iterator[Row]:
     for name, batches in compare_steps.BATCHES.items():
         batch = str(batches[-1])
         plain, ours = (step_memory.added(compare_steps.__file__, one, name, batch) for one in ("plain", "dpviz"))
@@ -131,5 +131,5 @@ def step_memories() -> Iterator[Row]:
 
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
-    part.__name__: part for part in (runs_page, accounting, watched, steps, step_memories, long_run)
+    part.__name__: part for part in (runs_page, long_run, watched_run, accounting, steps, memory_of_steps)
 }

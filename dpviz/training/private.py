@@ -78,8 +78,8 @@ class Step:
 
     number: int
     examples: int
-    _loss: torch.Tensor = field(compare=False)
-    _clipped: torch.Tensor = field(compare=False)
+    _losses: torch.Tensor = field(compare=False)
+    _norms: torch.Tensor = field(compare=False)
     _training: PrivateTraining = field(compare=False)
 
     def __repr__(self) -> str:
@@ -88,11 +88,11 @@ class Step:
 
     @property
     def loss(self) -> float:
-        return float(self._loss)
+        return float(self._losses.mean())
 
     @property
     def clipped(self) -> float:
-        return float(self._clipped)
+        return float((self._norms > self._training.settings.max_grad_norm).double().mean())
 
     @property
     def claim(self) -> Claim:
@@ -168,10 +168,10 @@ class PrivateTraining(Iterator[Step]):
     """
 
     __slots__ = (
-        "__weakref__", "_before_step", "_binding", "_charged", "_classes", "_data", "_device", "_disjoint",
-        "_done", "_ended", "_examples", "_first", "_gradients", "_identity", "_loaded", "_loss", "_mark", "_mechanism",
-        "_method", "_noise_source", "_optimiser", "_persons", "_process", "_random", "_sampler", "_settings", "_state",
-        "_stepping", "_taken",
+        "__weakref__", "_before_step", "_binding", "_charged", "_classes", "_data", "_device", "_disjoint", "_done",
+        "_drawn_by", "_ended", "_examples", "_first", "_gradients", "_identity", "_loaded", "_loss", "_mark",
+        "_mechanism", "_method", "_noise_source", "_optimiser", "_persons", "_process", "_random", "_sampler",
+        "_settings", "_state", "_stepping", "_taken",
     )  # fmt: skip
 
     def __init__(
@@ -249,6 +249,7 @@ class PrivateTraining(Iterator[Step]):
         self._method.binding = self._binding
         self._state = self._method.init(like.detach().new_zeros(0))
         self._mechanism = mechanism_at(self._settings, 1, self._examples)
+        self._drawn_by = drawn_by(SAMPLERS[sampler], self._examples, batch)
         self._identity, self._disjoint = self._data.identity(), disjoint_data
         self._settings = self._settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
         check_start(self._settings)
@@ -297,18 +298,16 @@ class PrivateTraining(Iterator[Step]):
         self._done += 1  # charged before anything is drawn, whatever comes of it
         # Noise that takes back parts of earlier noise cannot do without a step's.
         self._ended = self._settings.noise_decay > 0.0 or self._settings.noise_band > 1
-        facts = drawn_by(type(self._sampler), self._examples, self._settings.batch_size)
         chosen = self._sampler.draw(self._settings.batch_size)
         x, y, real = self._rows(chosen)
-        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *facts, real))
+        self._state, info = self._method.step(self._state, Batch(x, y, chosen.size, *self._drawn_by, real))
         self._taken, self._ended = self._done, False
         if self._before_step is not None:  # a step is recorded once it is known that nothing was changed before it
             self._binding.settle()
         norms = info.losses[:0] if info.norms is None else info.norms
         if chosen.size and (notice := self._gradients.seen(self._taken, norms)):
             warnings.warn(notice, stacklevel=4)
-        clipped = (norms > self._settings.max_grad_norm).double().mean()
-        return Step(self._done, chosen.size, info.losses.mean(), clipped, self)
+        return Step(self._done, chosen.size, info.losses, norms, self)
 
     def _views(self, views: int, random: np.random.Generator, flips: bool) -> Views:
         if not isinstance(self._first[0], torch.Tensor):

@@ -92,8 +92,9 @@ def refuse_rounded_products(device: torch.device) -> None:
     """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
     backends: Any = torch.backends
     cpu = (backends.mkldnn.matmul, backends.mkldnn.conv, backends.mkldnn.rnn)
+    general = backends.fp32_precision
     for backend in (backends.cuda.matmul,) if device.type == "cuda" else cpu:
-        own, general = backend.fp32_precision, backends.fp32_precision
+        own = backend.fp32_precision
         precision = general if own == "none" else own
         if precision not in ("none", "ieee"):
             raise refusal("rounded products", precision=precision)

@@ -223,12 +223,13 @@ class Pass:
 
     def _tapped(self, layer: Layer[Any]) -> Callable[..., Tensor]:
         """The layer's `forward`, for all examples at once, which hands over what its gradients are made of."""
-        original, parameters = layer.module.forward, tuple(layer.module.parameters())
+        original, own = layer.module.forward, layer.module._parameters
+        parameters = tuple(own.values())
 
         def forward(x: Tensor, *others: object, **named: object) -> Tensor:
             if others or named:
                 raise refusal("more arguments", layer=layer.name)
-            replaced = any(mine is not now for mine, now in zip(parameters, layer.module.parameters(), strict=True))
+            replaced = any(mine is not now for mine, now in zip(parameters, own.values(), strict=True))
             if replaced or not vars(layer.module).keys().isdisjoint(("weight", "bias")):
                 whole: Tensor = original(x)  # somebody calls it with weights of their own
                 return whole

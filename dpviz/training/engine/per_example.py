@@ -39,9 +39,9 @@ from dpviz.training.engine.vectors import BlockSums
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.words import refusal
 
-# Measured on CPUs: chunks of about 256 stay near the cache and bound the memory of patches and written-out gradients.
-# The room above 256 keeps a Poisson batch that came out large from costing one more.
-CHUNK_SIZE = 2 * BLOCK
+# Measured on CPUs: so many stay near the cache, and take less memory than a plain step of 256 with their patches and
+# written-out gradients; twice as many take three times the memory, and a tenth longer in a residual net.
+CHUNK_SIZE = BLOCK
 # Networks of linear layers alone keep nothing beyond what a plain step keeps; they gain from larger products.
 LINEAR_CHUNK_SIZE = 8 * BLOCK
 # Most numbers that the gradients of a chunk's examples may take where they are written out: 128 MiB.
@@ -116,9 +116,12 @@ class _Chunk:
             rows, into = slice(start, start + BLOCK), sums.next()
             missing = set(range(len(into)))
             for layer, positions, products in self.parts:
-                totals = (products if len(self) <= BLOCK else products.part(rows)).weighted_sum(weights[rows])
-                for position, total in zip(positions, layer.arrange(totals) if layer else totals, strict=True):
-                    into[position].copy_(total.reshape(into[position].shape))
+                places = [into[position] for position in positions]
+                part = products if len(self) <= BLOCK else products.part(rows)
+                totals = part.weighted_sum(weights[rows], places)
+                for place, total in zip(places, layer.arrange(totals) if layer else totals, strict=True):
+                    if total is not place:
+                        place.copy_(total.reshape(place.shape))
                 missing.difference_update(positions)
             for position in missing:
                 into[position].zero_()
@@ -361,7 +364,6 @@ class PerExample:
         for part in tensors(x):
             if len(part) != len(y):
                 raise refusal("targets", examples=len(part), targets=len(y))
-        refuse_batch_norms(self.network)
         refuse_rounded_products(y.device)
         if not self._seen and len(y):
             first = slice(1) if real is None else (0, slice(1))
@@ -404,14 +406,19 @@ class PerExample:
             grouped = products if several == 1 else products.grouped(several)
             own = layer.parameters if layer else self._written.values()
             parts.append(_Part(layer, tuple(self._position[id(p)] for p in own), grouped))
-        losses = run.losses.view(-1, several)[:size]
-        losses = losses.mean(1) if real is None else (losses * real).sum(1) / real.sum(1).clamp(min=1)
+        losses = run.losses[: size * several].view(size, several)
+        if real is None:
+            losses = losses[:, 0] if several == 1 else losses.mean(1)
+        else:
+            losses = (losses * real).sum(1) / real.sum(1).clamp(min=1)
         return _Chunk(parts, losses, run.outputs[: size * several])
 
     def _pass(self, x: Inputs, y: Tensor, weights: Tensor | None = None, *, rows: int) -> Pass:
         loss_together = self.loss in _ROWWISE_LOSSES
         alone = isinstance(x, Tensor) and loss_together and not self._written
         together = alone and is_rowwise(self.network, x.ndim)
+        if not together:
+            refuse_batch_norms(self.network)
         with full_precision(y.device):
             return Pass(
                 self.network,

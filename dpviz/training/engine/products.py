@@ -11,6 +11,7 @@ adds such terms in single precision after its norm was taken (`rounding`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from typing import Self
 
@@ -41,8 +42,12 @@ class Products(ABC):
         """‖g_i‖ of what `weighted_sum` adds, with an upper end."""
 
     @abstractmethod
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
-        """Σ_i w_i g_i for `weights` (b,): a tensor with the right number of entries for each trainable parameter."""
+    def weighted_sum(self, weights: Tensor, into: Sequence[Tensor] = ()) -> tuple[Tensor, ...]:
+        """Σ_i w_i g_i for `weights` (b,): a tensor with the right number of entries for each trainable parameter.
+
+        Args:
+            into: Memory of the parameters' shapes, which those of a large matrix are computed in.
+        """
 
     def scaled(self, weights: Tensor) -> Products:
         """w_i g_i for `weights` (b,)."""
@@ -93,7 +98,7 @@ class Dense(Products):
         rows = (gradient[: len(weights)].to(weights.dtype) for gradient in self.factors)
         return self.like(*(torch.bmm(by_pair, row.reshape(*shape, row.shape[1]))[:, 0] for row in rows))
 
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+    def weighted_sum(self, weights: Tensor, into: Sequence[Tensor] = ()) -> tuple[Tensor, ...]:
         return tuple(weights @ gradient for gradient in self.factors)
 
     def grouped(self, size: int) -> Self:
@@ -129,7 +134,7 @@ class Rows(Products):
     def lengths(self) -> Lengths:
         return lengths(self.factors[1].flatten(1))
 
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+    def weighted_sum(self, weights: Tensor, into: Sequence[Tensor] = ()) -> tuple[Tensor, ...]:
         indices, outputs = self.scaled(weights).factors
         table = outputs.new_zeros(self.size, outputs.shape[2])
         return (table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)),)
@@ -163,10 +168,11 @@ class Outer(Products):
         relative = (1.0 + into.relative) * (1.0 + out.relative) * (1.0 + gamma(4, self.factors[0].dtype)) - 1.0
         return Lengths(out.norms.mul_(into.norms), relative)
 
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+    def weighted_sum(self, weights: Tensor, into: Sequence[Tensor] = ()) -> tuple[Tensor, ...]:
         inputs, outputs = self.factors
         outputs = (outputs * _along(weights, outputs)).flatten(0, -2)  # (b, o) or (b t, o)
-        weight = outputs.t() @ inputs.flatten(0, -2)
+        fits = into and into[0].ndim == 2 and into[0].dtype == outputs.dtype  # a convolution arranges its own
+        weight = torch.mm(outputs.t(), inputs.flatten(0, -2), out=into[0] if fits else None)
         return (weight, outputs.sum(0)) if self.bias else (weight,)
 
     def scaled(self, weights: Tensor) -> Factored:

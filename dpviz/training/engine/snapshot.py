@@ -26,7 +26,6 @@ LARGE = 1 << 14
 # Devices whose numbers can be read without waiting.
 READ_AT_ONCE = frozenset({"cpu"})
 
-_PIECES = {"cpu": 1 << 15}  # words that are multiplied at once: more leave the processor's cache
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _PLAIN = (Tensor, int, float, str, type(None))
 # Tensors by name, joined where they are small; by type and device, and by name where they are large.
@@ -157,19 +156,15 @@ class Fingerprint:
     def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
         """Of tensors of one type with as many numbers as `like`: int64 (2,), on its device."""
         words = torch.cat([tensor.detach().flatten() for tensor in tensors]).to(self._random.device).view(torch.int32)
-        piece = _PIECES.get(words.device.type, len(words))
-        sums = []
-        for start in range(0, len(words), piece):
-            own, random = words[start : start + piece].long(), self._random[start : start + piece + 1].long()
-            sums += [_dot(own, random[:-1]), _dot(own, random[1:])]
-        return torch.stack(sums).view(-1, 2).sum(0)
+        return torch.stack([_dot(words, self._random[:-1]), _dot(words, self._random[1:])])
 
 
 def _dot(one: Tensor, other: Tensor) -> Tensor:
-    """Σ a_k b_k of whole numbers modulo 2⁶⁴, ()."""
+    """Σ a_k b_k of whole numbers of 32 bits modulo 2⁶⁴, ()."""
     if one.device.type != "cpu":
-        return (one * other).sum()
-    return torch.from_numpy(np.asarray(one.numpy() @ other.numpy()))  # twice as fast as PyTorch's
+        return (one.long() * other).sum()
+    # NumPy makes them longer piece by piece, in the processor's cache: three times as fast as PyTorch's.
+    return torch.from_numpy(np.asarray(np.einsum("k,k->", one.numpy(), other.numpy(), dtype=np.int64)))
 
 
 class _Itself:
@@ -184,13 +179,15 @@ class _Itself:
 
 def named_leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Tensors and plain values in containers, however deep, with the way to them; arrays as tensors."""
-    if isinstance(value, _PLAIN):  # most of them, and the quickest to ask
-        yield path, value
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from named_leaves(part, (*path, name))
+    if isinstance(value, (dict, Mapping)):
+        parts: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, (list, tuple)):
-        for at, part in enumerate(value):
-            yield from named_leaves(part, (*path, at))
+        parts = enumerate(value)
     else:
         yield path, torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        return
+    for name, part in parts:
+        if isinstance(part, _PLAIN):  # most of them: a step asks for all, twice
+            yield (*path, name), part
+        else:
+            yield from named_leaves(part, (*path, name))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch._utils import _unflatten_dense_tensors
 
 from dpviz.training.engine.rounding import MOST_ROWS
 
@@ -22,8 +23,7 @@ def flatten_parameters(network: nn.Module) -> Tensor:
 
 def shaped(vector: Tensor, parameters: Sequence[nn.Parameter]) -> tuple[Tensor, ...]:
     """The memory of a vector (p,) shaped as the parameters."""
-    pieces = torch.split(vector, [p.numel() for p in parameters])
-    return tuple(piece.view(p.shape) for piece, p in zip(pieces, parameters, strict=True))
+    return tuple(_unflatten_dense_tensors(vector, parameters))
 
 
 class BlockSums:
