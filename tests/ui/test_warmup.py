@@ -4,6 +4,7 @@ import asyncio
 import gc
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, groupby, repeat
 
@@ -67,6 +68,28 @@ def test_frames_around_each_page_are_made_in_turn(monkeypatch: pytest.MonkeyPatc
     assert warmup.next_frame(iter(())) is None
 
 
+@pytest.mark.parametrize(("pages", "rest"), [({}, warmup.REST_OF_CROWDED), ({1: iter([])}, warmup.REST_BESIDE)])
+def test_where_a_visitor_looks_a_crowd_is_looked_at_again_soon(
+    monkeypatch: pytest.MonkeyPatch, pages: dict[int, Iterator[tuple[str, str]]], rest: float
+) -> None:
+    rests: list[float] = []
+
+    async def crowded() -> bool:
+        return True
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(warmup, "_crowded", crowded)
+    monkeypatch.setattr(warmup, "_pages", pages)
+    monkeypatch.setattr(warmup, "next_frame", lambda _: ("recipe", "text"))
+    monkeypatch.setattr(warmup.asyncio, "sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(warmup.warm_up())
+    assert rests == [rest]
+
+
 def test_while_another_program_wants_the_cores_nothing_is_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     crowded = chain([True, False, True], repeat(False))
@@ -79,7 +102,8 @@ def test_while_another_program_wants_the_cores_nothing_is_made_ahead(monkeypatch
         begun.append("frame")
 
     monkeypatch.setattr(warmup, "_crowded", looked)
-    monkeypatch.setattr(warmup, "REST_OF_CROWDED", 0.0)
+    for rest in ("REST_OF_CROWDED", "REST_BESIDE"):
+        monkeypatch.setattr(warmup, rest, 0.0)
     monkeypatch.setattr(warmup, "LOOK_AROUND", -1.0)
     monkeypatch.setattr(warmup, "COUNT", 1)
     monkeypatch.setattr(warmup, "next_frame", lambda _: ("recipe", "text"))

@@ -34,6 +34,7 @@ REST_OF_STARTS = 10.0  # the same for what no visitor has looked at
 LOOK = 0.05  # seconds between two looks whether somebody waits
 ALONE = 0.8  # part of a core that a process has where no other program wants it
 LOOK_AROUND, REST_OF_CROWDED = 1.0, 5.0  # seconds until it is looked again whether one does: none did, one did
+REST_BESIDE = 0.5  # where one did, and a visitor looks at a page: its browser may be that one, for a moment
 AS_IT_STARTS = ((), "", False)  # no pins, no preset, not presented: what else decides a frame (`render`)
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ async def warm_up() -> None:
             continue
         if time.monotonic() > looked + LOOK_AROUND:
             if await _crowded():
-                await asyncio.sleep(REST_OF_CROWDED)
+                await asyncio.sleep(REST_BESIDE if _pages else REST_OF_CROWDED)
                 continue
             looked = time.monotonic()
         await asyncio.wait([frames.begun(*one) for one in ahead])
