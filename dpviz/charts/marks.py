@@ -1,4 +1,5 @@
-"""Marks of a chart as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
+"""Marks of a chart as plain values: lines, bands, areas, points, rings, floors, guides, references
+and regions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -246,6 +247,21 @@ class Guide:
     name: str
     noted: bool = True
     sets: Number | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A faint dotted curve that others are held against: how fast something would grow. It is no result: it has no
+    hover, and no place in tables and files.
+
+    Attributes:
+        x, y: shape (n,) each, x ascending.
+        name: written once, where rising curves leave room.
+    """
+
+    x: Numbers
+    y: Numbers
+    name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import Box, Plane
 from dpviz.charts.labels import pushed_apart, shortened, small, text_width
-from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Region, Ring, floats
+from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Reference, Region, Ring, floats
 from dpviz.charts.traces import Trace, clipped
 from dpviz.fields import numbers
 
@@ -29,6 +29,7 @@ _CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left an
 _RISES = (0, 13, 17, 21, 26, 34, 51, 68, 85)  # pixels that a ring's name may stand above or below its ring
 _RING = 16.0  # pixels across a ring, and some around it
 _ON = 2.0  # pixels from a curve within which a ring lies on it
+_UNDER = np.linspace(0.35, 0.97, 32)  # of the plot's width: above a reference's name, which a phone has little room for
 _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
 
 
@@ -228,6 +229,21 @@ def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:
         if not across.size:
             across, y = x[high > low], 0.5 * float((low + high)[high > low].mean())
         names.append(_on_paper(f"<b>{area.name}</b>", float(across.mean()), float(y), look.LABEL_SIZE))
+    return names
+
+
+def reference_names(
+    references: Sequence[Reference], lines: Sequence[Line], bands: Sequence[Band], plane: Plane
+) -> list[Annotation]:
+    """Each reference's name below all curves at the right, where curves that rise leave room, on a phone too; nowhere
+    where they leave none."""
+    names: list[Annotation] = []
+    curves = [(one.x, one.y) for one in (*lines, *references)] + [(band.x, band.lower) for band in bands]
+    lowest = min((float(np.fmin.reduce(plane.course(_UNDER, x, y), initial=1.0)) for x, y in curves), default=1.0)
+    for reference in references:
+        place = lowest - (_AWAY + 1.3 * look.SMALL_SIZE * len(names)) / plane.inner
+        if place * plane.inner > 1.3 * look.SMALL_SIZE + AIR:
+            names.append(_on_paper(reference.name, _UNDER[-1], place, xanchor="right", yanchor="top"))
     return names
 
 

@@ -13,7 +13,21 @@ from dpviz._arrays import Array
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import labels, look, names, traces
 from dpviz.charts.axes import BOTTOM, FORMATS, TOP, AxisScale, Plane, Span, axis, bottom_axis, x_span, y_span
-from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats, grips
+from dpviz.charts.marks import (
+    Area,
+    Band,
+    Column,
+    Floor,
+    Guide,
+    Line,
+    Numbers,
+    Point,
+    Reference,
+    Region,
+    Ring,
+    floats,
+    grips,
+)
 from dpviz.fields import numbers
 
 V = TypeVar("V")
@@ -120,7 +134,7 @@ class LinePlot:
         x, y: the axes.
         lines: the curves; `Line.kept` says which stay when the plot is pinned. Those that cannot be drawn at all are
             named in the chart's notes.
-        bands, points, floors, regions, rings, guides, areas: see `dpviz.charts.marks`.
+        bands, points, floors, regions, rings, guides, references, areas: see `dpviz.charts.marks`.
         end_values: write each line's last value behind its name.
         names_on_lines: names stand on the lines, where most room is, and not at their ends: for lines that leave
             through the top.
@@ -138,6 +152,7 @@ class LinePlot:
     regions: tuple[Region, ...] = ()
     rings: tuple[Ring, ...] = ()
     guides: tuple[Guide, ...] = ()
+    references: tuple[Reference, ...] = ()
     areas: tuple[Area, ...] = ()
     end_values: bool = True
     names_on_lines: bool = False
@@ -172,6 +187,7 @@ class LinePlot:
             *names.region_names(self.regions, plane),
             *(names.hover_note(one.x, one.y, f"printed: <b>{one.printed}</b>", plane) for one in points),
             *names.area_names(self.areas, plane),
+            *names.reference_names(self.references, curves, self.bands, plane),
         ]
         if self.names_on_lines:
             words += names.names_on_lines(self.lines, plane, words, self.rings)
@@ -203,6 +219,7 @@ class LinePlot:
     def _traces(self, plane: Plane, curves: Sequence[Line], points: Sequence[Point]) -> list[traces.Trace]:
         """Regions, bands, lines and printed points, from the back to the front."""
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
+        data += [traces.reference_trace(reference) for reference in self.references]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
         for line in sorted(curves, key=lambda line: not line.faded):
             data += traces.line_traces(line, plane, success=self.y.reading == "attack", share=self.y.kind == "share")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import AxisScale, Plane
-from dpviz.charts.marks import Area, Band, Line, Point, Region, Ring, floats, short_floats, thinned
+from dpviz.charts.marks import Area, Band, Line, Point, Reference, Region, Ring, floats, short_floats, thinned
 from dpviz.fields import numbers
 
 Trace = look.PlotlyDict
@@ -144,6 +144,12 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     area = scatter(xs + xs[::-1], high + low[::-1], fill="toself", fillcolor=ground) | common | QUIET
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
     return [area, scatter(xs, high, opacity=0, customdata=low, hovertemplate=hover) | common]
+
+
+def reference_trace(reference: Reference) -> Trace:
+    """A curve that is no result."""
+    stroke = {"color": look.rgba("#808080", 0.8), "width": 1.25, "dash": "dot"}
+    return scatter(short_floats(reference.x), short_floats(reference.y), line=stroke, name="reference") | QUIET
 
 
 def point_traces(points: Sequence[Point]) -> list[Trace]:

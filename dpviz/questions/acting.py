@@ -1,4 +1,6 @@
-"""Settings that act on an answer now: their fields, the sliders among them, and their values and captions in words."""
+"""Settings that act on an answer now: fields, sliders among them, values in words, and what stands below sliders."""
+
+from typing import TypedDict
 
 from dpviz.fields import AnyField, Number
 from dpviz.questions import AnyQuestion, units
@@ -25,13 +27,26 @@ def settings(question: AnyQuestion, get: Reader) -> str:
     return " · ".join(f"{field.label}: {field.show(get(field))}" for field in acting(question, get))
 
 
-def captions(question: AnyQuestion, get: Reader) -> dict[str, str]:
-    """What stands below the controls of numbers and follows from values, by the keys of their fields."""
-    captions: dict[str, str] = {}
+class Below(TypedDict):
+    """What stands below the controls of numbers and follows from values, by the keys of their fields.
+
+    Attributes:
+        captions: lines of words.
+        pictures: small pictures between sliders and captions, as SVG.
+    """
+
+    captions: dict[str, str]
+    pictures: dict[str, str]
+
+
+def below(question: AnyQuestion, get: Reader) -> Below:
+    """All of it at these values."""
+    lines: Below = {"captions": {}, "pictures": {}}
     for control in (control for controls in question.groups(get).values() for control in controls):
         if control.caption is not None:
-            captions[control.fields[0].key] = control.caption
+            lines["captions"][control.fields[0].key] = control.caption
+        if control.picture is not None:
+            lines["pictures"][control.fields[0].key] = control.picture
         if control.drawn_as == units.UNITS.key:
-            with_steps = STEPS in control.fields
-            captions |= units.captions(get, with_steps=with_steps)
-    return captions
+            lines["captions"] |= units.captions(get, with_steps=STEPS in control.fields)
+    return lines

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dpviz.charts.browser.pack import Packer
 from dpviz.fields import AnyField, Field, Number
 from dpviz.questions import units
-from dpviz.questions.acting import captions
+from dpviz.questions.acting import below
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.computed import Joined, computed, finished, joined, keep
@@ -88,7 +88,7 @@ class Sweep:
             value: V = values.get(one.key, one.default)
             return value
 
-        return {**self.show(parts.answer), "captions": captions(self.question, get)}, parts
+        return {**self.show(parts.answer), **below(self.question, get)}, parts
 
     def packed(self, text: str) -> Packed:
         """The same for a browser."""

@@ -60,16 +60,17 @@ def texts(gradients: Gradients | None) -> Mapping[str, str]:
     return {SOURCE.key: name} | written
 
 
-def controls(get: Reader, *, laws: bool = False) -> tuple[Item, ...]:
-    """The source and the settings that this source has."""
+def controls(get: Reader, *, laws: bool = False, picture: str | None = None) -> tuple[Item, ...]:
+    """The source and the settings that this source has; `picture` below the shape of a distribution."""
     source = get(SOURCE)
+    shape = FieldControl((SHAPE,), picture=picture)
     if source == "law":
         drawn = () if laws else (COUNT, *experts(SEED))
-        return SOURCE, *experts(FAMILY), *(() if get(FAMILY) == "halfnormal" else (SHAPE,)), *drawn
+        return SOURCE, *experts(FAMILY), *(() if get(FAMILY) == "halfnormal" else (shape,)), *drawn
     if source == "vectors":
         return SOURCE, SHAPE, *experts(FieldControl((VECTORS, DIMENSIONS)), FieldControl((PAIRING, SEED)))
     if source == "measured":
         return SOURCE, MODEL, TRAINED, *experts(FieldControl((EXAMPLES, SEED)))
     if source == "upload":
         return SOURCE, FieldControl(drawn_as="upload")
-    return SOURCE, *(() if source == "halfnormal" else (SHAPE,)), COUNT, *experts(SEED)
+    return SOURCE, *(() if source == "halfnormal" else (shape,)), COUNT, *experts(SEED)

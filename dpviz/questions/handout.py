@@ -21,7 +21,7 @@ from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
 from dpviz.questions import AnyQuestion
-from dpviz.questions.acting import acting, settings
+from dpviz.questions.acting import acting, below, settings
 from dpviz.questions.answer import LATER, AnyAnswer, soon
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.rendered import paragraphs, rendered, two_levels
@@ -84,7 +84,7 @@ class Handout:
         payload = {
             "key": self.question.key,
             "config": export_config(filename=f"dpviz-{self.question.key}", image_format="svg"),
-            "fields": [self._control(field, values) for field, values in moving.items()],
+            "fields": [self._control(field, values, base) for field, values in moving.items()],
             "base": {**base, "figure": packer.figure(base["figure"])},
             "frames": frames,
             "columns": packer.columns,
@@ -106,9 +106,11 @@ class Handout:
 
     def _frame(self, answer: AnyAnswer, get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
-        return rendered(self.question, answer, plot) | {"caption": settings(self.question, get)}
+        words = {"caption": settings(self.question, get), **below(self.question, get)}
+        return rendered(self.question, answer, plot) | words
 
-    def _control(self, field: Number, values: list[float]) -> dict[str, Any]:
+    def _control(self, field: Number, values: list[float], base: Mapping[str, Any]) -> dict[str, Any]:
+        why = base["captions"].get(field.key, "")
         return {
             "field": field.key,
             "label": field.label,
@@ -116,7 +118,9 @@ class Handout:
             "value": field.write(self.get(field)),
             "stops": [field.write(value) for value in values],
             "whole": field.whole,
-            "ends": field.ends,
+            "ends": ("", "") if why else field.ends,
+            "why": why,
+            "picture": base["pictures"].get(field.key),
         }
 
     def _filled(self, payload: Any, base: Mapping[str, Any], moving: Mapping[Number, list[float]]) -> str:
@@ -158,8 +162,8 @@ def _thinned(ticks: list[float], count: int) -> list[float]:
 def _without_waiting(shown: dict[str, Any]) -> dict[str, Any]:
     """What is on its way in the app never comes in a file."""
     figure = json.loads(json.dumps(shown["figure"]).replace(LATER, "not in this page"))
-    words = {name: text.replace(LATER, "not in this page") for name, text in shown.items() if name != "figure"}
-    return words | {"figure": figure}
+    words = {name: text.replace(LATER, "not in this page") for name, text in shown.items() if isinstance(text, str)}
+    return {**shown, **words, "figure": figure}
 
 
 def _modules() -> str:

@@ -71,6 +71,8 @@ class FieldControl:
             control of each field.
         warning: a line in amber below a number: why its value leaves a theorem's range, say.
         caption: a line in grey below it, such as a reason for the choices; None where it never has one.
+        picture: a small picture between a number's slider and that line, as SVG; empty for none at these values, None
+            where it never has one.
         choices: what a choice below it says → the text that it enters.
         size: the field that "N" stands for in the number's text, where there is one.
         options: those of the field's options that mean something here, all where None; what is chosen of the others
@@ -83,6 +85,7 @@ class FieldControl:
     drawn_as: str = ""
     warning: str = ""
     caption: str | None = None
+    picture: str | None = None
     choices: Mapping[str, str] | None = None
     size: Number | None = None
     options: tuple[str, ...] | None = None

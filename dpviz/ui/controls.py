@@ -34,7 +34,7 @@ class NumberControl(NamedTuple):
         field: its field.
         says: what the browser draws: field, label, shows_label, help; text: what stands in the text field; said: the
             same for the ear; stops: the slider's stops as texts, none for a text field alone; whole: whether only whole
-            numbers will do; seen: the last entry that `text` knows of; ends, note, wrong, offers, why: below.
+            numbers will do; seen: the last entry that `text` knows of; picture, ends, note, wrong, offers, why: below.
     """
 
     field: Number
@@ -58,6 +58,7 @@ def number_control(
     stops: Sequence[str] | None = None,
     offers: Mapping[str, str] | None = None,
     why: str = "",
+    picture: str | None = None,
     size: Number | None = None,
     pulled: bool = False,
 ) -> NumberControl:
@@ -67,6 +68,7 @@ def number_control(
         note: stands below in amber.
         value, stops: what it shows and the texts at which its slider stops, where those are not the field's own.
         offers: small choices below it, each with the text that it enters; `why` stands below all, in grey.
+        picture: between the slider and what stands below, as SVG (`FieldControl.picture`).
         size: the field of what "N" stands for in its text, where there is one.
         pulled: whether it is not drawn, and set on the chart or in the headline: what was wrongly typed is told there.
     """
@@ -87,6 +89,7 @@ def number_control(
         "stops": list(field.stops if stops is None else stops) if slider else [],
         "offers": list((offers or {}).items()),
         "why": why,
+        "picture": picture,
         "whole": field.whole,
         "seen": sent.n if sent else 0.0,
         "ends": field.ends if slider and (offers or not why) else ("", ""),  # what a value means is said in their place

@@ -246,6 +246,7 @@ def _number(field: Number, control: FieldControl) -> NumberControl:
         note=control.warning,
         offers=control.choices,
         why=control.caption or "",
+        picture=control.picture,
         size=control.size,
     )
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpviz.charts import look
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
-from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Region, Ring
+from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 
 T = np.unique(np.round(np.geomspace(1, 40_000, 200)))
@@ -525,3 +525,29 @@ def test_a_pin_brings_only_what_it_changes() -> None:
     assert both.lines[-1].end == "shape 1: weaker", "its end says whose it is"
     longer = replace(same, x=np.append(x, 5.0), y=np.append(x, 5.0))
     assert len(plot.with_pinned([("T 5", replace(plot, lines=(longer,)))]).lines) == 3, "it goes further"
+
+
+@LOGS
+def test_a_reference_is_drawn_and_named_below_all_curves_and_is_no_result(log: bool) -> None:
+    root = Reference(T, 2.0 * np.sqrt(T / 40_000), "∝ √T")
+    lines = curve("renyi_improved", 2.0), curve("bayesian", 1.5)
+    plain, shown = chart(*lines, log=log), chart(*lines, log=log, references=(root,))
+    [trace] = [trace for trace in drawn(shown) if trace["name"] == "reference"]
+    assert trace["hoverinfo"] == "skip"
+    if log:  # slope ½
+        slope = np.diff(np.log(trace["y"])) / np.diff(np.log(trace["x"]))
+        assert slope == pytest.approx(np.full(slope.shape, 0.5), abs=1e-3)
+    assert len(shown.figure["data"]) == len(plain.figure["data"]) + 1
+    plot = LinePlot(Axis("steps"), Axis("ε"), lines, references=(root,))
+    assert plot.alt == replace(plot, references=()).alt
+    assert list(plot.data()) == list(replace(plot, references=()).data())
+    note = notes(shown)["∝ √T"]
+    low, high = shown.figure["layout"]["yaxis"]["range"]
+    lowest = 1.5 * math.sqrt(0.35) if not log else 1.5 * math.sqrt((40_000**0.35) / 40_000)
+    assert note["y"] < ((math.log10(lowest) if log else lowest) - low) / (high - low)
+
+
+def test_a_reference_without_room_for_its_name_has_none() -> None:
+    flat = Line("flat", "flat", T, np.full(T.shape, 0.04), "moments")
+    steep = curve("basic", 1.0)
+    assert "∝ √T" not in notes(chart(flat, steep, references=(Reference(T, np.sqrt(T / 40_000), "∝ √T"),)))

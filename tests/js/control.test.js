@@ -118,6 +118,25 @@ test("what follows from the value moves with a hand, here or at another control,
   assert.equal(why(), "8 × the median");
 });
 
+test("a small picture moves with a hand as a caption does, where the control has one", (t) => {
+  const { mount, parent, range } = control(t, { picture: "<svg>1</svg>" });
+  const drawn = () => parent.find((one) => one.className === "drawn").innerHTML;
+  const shows = (detail) => window.dispatchEvent(new CustomEvent("dpviz-pictures", { detail }));
+  assert.equal(drawn(), "<svg>1</svg>");
+  act(range, "pointerdown", { clientX: 10 });
+  shows({ sigma: "<svg>2</svg>", q: "another control's" });
+  assert.equal(drawn(), "<svg>2</svg>");
+  shows({ sigma: "" });
+  assert.equal(drawn(), "");
+  act(range, "pointerup");
+  t.mock.timers.tick(400);
+  mount({ picture: "<svg>3</svg>", seen: Number.MAX_SAFE_INTEGER });
+  assert.equal(drawn(), "<svg>3</svg>");
+  mount({ picture: null });
+  shows({ sigma: "<svg>4</svg>" });
+  assert.equal(drawn(), "", "a control without a picture gets none");
+});
+
 test("a press on the slider, or a key, sends the help away, and it comes back with the next focus", (t) => {
   const { parent, range } = control(t);
   const root = parent.children[0];

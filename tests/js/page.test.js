@@ -11,7 +11,7 @@ globalThis.location = { pathname: "/", search: "" };
 window.history = { state: null, replaceState: () => {} };
 
 const figure = { data: [], layout: {} };
-const frame = (headline) => ({ figure, headline, strip: "", notes: "", alt: headline, caption: "" });
+const frame = (headline) => ({ figure, headline, strip: "", notes: "", alt: headline, caption: "", captions: { sigma: `at ${headline}` }, pictures: { sigma: "<svg/>" } });
 const number = (field, value, stops) => ({ field, label: field, help: "", stops, whole: false, value, ends: ["", ""], offers: [], why: "" });
 const CONTENT = {
   fields: [number("sigma", "2", ["1", "2", "4"]), number("order", "8", ["8", "16", "best"])],
@@ -70,4 +70,13 @@ test("one setting moves at a time: the other goes back, and says so", () => {
   type("order", "Best");
   assert.deepEqual([says(), texts("order").value, texts("sigma").value], ["best order", "best", "2"]);
   assert.match(noted("sigma"), /Back at 2: one setting moves at a time here\./);
+});
+
+test("what stands below a slider is that of the values which are shown", () => {
+  const told = [];
+  const listen = ({ type, detail }) => told.push([type, detail]);
+  for (const kind of ["captions", "pictures"]) window.addEventListener(`dpviz-${kind}`, listen);
+  type("sigma", "1");
+  for (const kind of ["captions", "pictures"]) window.removeEventListener(`dpviz-${kind}`, listen);
+  assert.deepEqual(told, [["dpviz-captions", { sigma: "at σ 1" }], ["dpviz-pictures", { sigma: "<svg/>" }]]);
 });

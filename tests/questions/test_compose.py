@@ -365,3 +365,41 @@ def test_another_person_in_each_step_stands_beside_the_same_one_in_every() -> No
     alone = lines(asked(GROWTH, curves="renyi_improved.bayesian"))
     assert float(alone["bayesian"].y[-1]) == ends["bayesian_same"]
     assert "bayesian_same" not in alone
+
+
+def test_a_faint_curve_grows_as_the_root_of_the_steps_through_the_end_of_the_best_one():
+    """Slope ½ on log axes; what four times the steps cost is rounded up."""
+    first = of("curves=moments.renyi_improved")
+    [root] = first.plot.references
+    assert root.y[-1] == first.facts.epsilon
+    assert np.allclose(np.diff(np.log(root.y)) / np.diff(np.log(root.x)), 0.5)
+    four = dpviz.epsilon("renyi", **{**PLAN, "steps": 40_000}) / first.facts.epsilon
+    assert root.name == f"ε ∝ √T; 4 × the steps → {numbers.at_most(four, 2)} × ε"
+    assert float(root.name.split()[-3]) >= four
+    with_interval = with_part(of("curves=moments.tight"), TIGHT)
+    [root] = with_interval.plot.references
+    assert root.name == "ε ∝ √T"  # until that of the same accountant is known
+    assert root.y[-1] == with_interval.facts.tight.upper[-1]
+    [root] = with_part(with_interval, LONGER).plot.references
+    assert root.name == "ε ∝ √T; 4 × the steps → 2.2 × ε"
+
+
+@pytest.mark.parametrize("query", ["curves=", "q=0", "steps=1", "curves=closed_form&sigma=1"])
+def test_there_is_no_such_curve_without_a_bound_that_grows(query):
+    assert of(query).plot.references == ()
+
+
+def test_the_quantile_has_a_picture_of_the_norms_where_their_distribution_is_known():
+    def picture(**values):
+        groups = GROWTH.groups(asking.reading(values))
+        return {one.fields[0].key: one.picture for group in groups.values() for one in group if one.fields}
+
+    assert picture()["quantile"] == picture()["shape"]  # each where the other is out of sight
+    assert "5 % clipped" in picture()["quantile"]
+    assert "40 % clipped" in picture(quantile=0.6)["quantile"]
+    assert picture(sigma=8.0)["quantile"] != picture()["quantile"] != picture(shape=1.0)["quantile"]
+    assert picture(steps=5)["quantile"] == picture()["quantile"]
+    for without in ({"source": "vectors"}, {"quantile": 1.0}, {"quantile": 0.0}):
+        assert picture(**without)["quantile"] == ""
+    assert "5 % clipped" in picture(source="weibull")["quantile"]
+    assert "dpviz-picture" not in str(picture(curves=("moments",)))

@@ -1,6 +1,7 @@
 """The Runs page: filters, comparison, words of the user's, undo, import and export; data sets of one's own on pages."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +25,13 @@ from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.runs import listing, page
 from dpviz.ui.runs.charts import overlay, titles
+from dpviz.ui.runs.frontier import MOST, Frontier
 from dpviz.ui.runs.report import html_report
 from dpviz.ui.runs.unbeaten import RunResult, unbeaten
 from dpviz.ui.train.live import take
 from dpviz.ui.train.words import headline, notes, setting_line
 from tests import own_sets
-from tests.ui.driver import charts, open_app, put, said
+from tests.ui.driver import charts, html_of, open_app, put, said
 from tests.ui.runs_made import TINY, events_of, record
 
 
@@ -159,6 +161,58 @@ def test_the_headline_names_the_runs_that_no_other_beats(engine: Engine, events:
     epsilons = {run.name: run.summary["claim"]["epsilon"] for run in engine.runs()}
     assert epsilons["cheap"] < epsilons["dear"] == epsilons["beaten"]
     assert f"ε ≤ {numbers.epsilon(epsilons['cheap'], up=True)}" in text
+
+
+def dots(html: str) -> dict[str, dict[str, str]]:
+    """The links of a chart of runs by what they say."""
+    found = [dict(re.findall(r'([\w-]+)="([^"]*)"', link)) for link in re.findall(r"<a ([^>]*)>", html)]
+    return {one["aria-label"]: one for one in found}
+
+
+def test_every_run_is_a_dot_that_opens_it_and_keys_reach_those_that_none_beats(
+    engine: Engine, events: list[Event]
+) -> None:
+    runs = {
+        name: record(engine, TINY, events, name=name, summary=events[-1].data | {"test_accuracy": accuracy})
+        for name, accuracy in (("best", 0.9), ("beaten", 0.8))
+    }
+    at = open_app("runs")
+    epsilon = numbers.epsilon(engine.runs()[0].summary["claim"]["epsilon"], up=True)
+    shown = dots(html_of(at))
+    assert set(shown) == {
+        f"best (imported): 90.0\u00a0% at ε ≤ {epsilon}",
+        f"beaten (imported): 80.0\u00a0% at ε ≤ {epsilon}",
+    }
+    for said_of, dot in shown.items():
+        name = said_of.split()[0]
+        assert dot["href"] == f"train?run={runs[name].id}&amp;v=3"
+        assert dot.get("tabindex") == {"best": None, "beaten": "-1"}[name]
+    assert not dots(html_of(open_app("runs", f"runs={runs['best'].id}"))), (
+        "those that are compared have their own chart"
+    )
+    assert not dots(html_of(open_app("runs", "r_text=beaten"))), "one run is no comparison"
+
+
+def test_a_run_that_claims_nothing_stands_beside_the_axis_and_markup_in_names_is_text() -> None:
+    named = replace(result(0.9, 1.0), record=RunRecord("a", name="<b>x</b>", settings={"data": "mnist"}))
+    html = Frontier([result(0.95, None), named, result(0.8, 4.0)], 3).html()
+    shown = dots(html)
+    places = [tuple(map(float, re.findall(r":([\d.]+)%", dot["style"]))) for dot in shown.values()]
+    (x1, y1), (x2, y2), (x3, y3) = places  # the least accurate first
+    assert x2 < x1 < 90.0 < x3 == 95.0
+    assert 0.0 < y1 < y2 < y3 < 100.0
+    assert "no ε" in html
+    assert "<b>x</b>" not in html
+    assert Frontier([result(0.9, 1.0)], 1).html() == ""
+
+
+def test_of_many_runs_the_most_accurate_are_drawn_and_the_rest_is_said() -> None:
+    runs = [result(0.9 - k / 1000, 1.0 + k) for k in range(MOST)]
+    html = Frontier(runs, 12_345).html()
+    assert html.count("<a ") == MOST
+    assert len(html) < 400 * MOST
+    assert f"Only the {MOST} most accurate of 12\u202f345 tested runs are drawn" in html
+    assert "Only the" not in Frontier(runs, MOST).html()
 
 
 def test_naming_pinning_deleting_and_undo(engine: Engine, three: list[RunRecord]) -> None:

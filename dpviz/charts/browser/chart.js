@@ -326,6 +326,7 @@ class MountedChart {
     this.grip(figure);
     this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));
+    window.dispatchEvent(new CustomEvent("dpviz-pictures", { detail: frame.pictures ?? {} }));
     return shown;
   }
 

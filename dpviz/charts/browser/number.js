@@ -46,6 +46,8 @@ class NumberControl {
     else this.text.id = id;
     if (help) for (const input of [this.text, this.slider?.input]) input?.setAttribute("aria-describedby", `${id}-help`);
     this.listenToText();
+    this.drawn = made("div", "drawn", this.root);
+    this.drawing = "";
     this.below = made("div", "below", this.root);
   }
 
@@ -66,6 +68,7 @@ class NumberControl {
     this.slider?.stand(Number(data.value), data.said);
     if (!this.dirty) this.text.value = data.text;
     this.text.toggleAttribute("aria-invalid", Boolean(data.wrong));
+    this.picture(data.picture ?? "");
     this.sayBelow(data);
   }
 
@@ -95,6 +98,11 @@ class NumberControl {
   // What follows from values and stands below the slider: it moves with a hand, at this control or at another.
   caption({ [this.data.field]: why }) {
     if (why !== undefined && why !== this.why) this.sayBelow({ ...this.data, why });
+  }
+
+  // What a small picture shows of values, an SVG of the server's own making: it moves likewise.
+  picture(drawing) {
+    if (drawing !== this.drawing) this.drawn.innerHTML = this.drawing = drawing;
   }
 
   // A note comes and goes while a hand moves: below all controls, where it moves none of them.
@@ -217,6 +225,8 @@ class NumberControl {
     window.addEventListener("dpviz-says", says, { signal });
     window.addEventListener("dpviz-pull", pulled, { signal });
     window.addEventListener("dpviz-captions", ({ detail }) => this.caption(detail), { signal });
+    const redrawn = ({ detail }) => this.data.picture != null && this.picture(detail[this.data.field] ?? this.drawing);
+    window.addEventListener("dpviz-pictures", redrawn, { signal });
     window.addEventListener("dpviz-link", () => this.entry.again(this.data.seen), { signal });
   }
 

@@ -1,6 +1,7 @@
 """Every accountant's ε along the steps, for one setting: how does ε grow with steps?"""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,12 +12,13 @@ from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.methods import BAYESIAN, Tight
-from dpviz.charts import Column, Floor, Guide, Line, LinePlot, look
-from dpviz.fields import choice, number, several
+from dpviz.charts import Column, Floor, Guide, Line, LinePlot, Plot, Reference, look
+from dpviz.fields import choice, number, numbers, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import DELTA, STEPS, Answer, Reader, guessing, kinds
+from dpviz.questions.compose.clipping import QUANTILE
 from dpviz.questions.compose.distribution import LawCost, law_cost, law_steps
-from dpviz.questions.compose.facts import ComposeFacts
+from dpviz.questions.compose.facts import LONGER, ComposeFacts
 from dpviz.questions.compose.options import BayesianOptions
 from dpviz.questions.compose.sample import promised
 from dpviz.questions.gradient_fields import gradients_where
@@ -34,7 +36,6 @@ from dpviz.questions.methods import (
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
 
 CURVES = several("curves", options=OFFERED | {Tight.name: NAMES[Tight.name]})
-QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")
 SAMPLES = number("m")
@@ -153,8 +154,26 @@ def plot(facts: ComposeFacts, *, log_epsilon: bool) -> LinePlot:
         lines=tuple(lines),
         guides=(Guide("x", facts.steps, "", noted=False, sets=kinds.T[facts.mechanism.step]),),
         floors=() if facts.options.order else tuple(floors(facts.bounds)),
+        references=tuple(root_of_steps(facts)),
         more=tuple(column for bound, _ in of_sample for column in tail(printed_key(bound), bound)),
     )
+
+
+def root_of_steps(facts: ComposeFacts) -> Iterator[Reference]:
+    """ε ∝ √T through the end of the best curve, as far as the ratio of the told bounds is known: of many small steps
+    the loss is nearly Gaussian, and its spread grows with their root."""
+    if 0.0 < facts.epsilon < math.inf and facts.steps > 1:
+        name, times = "ε ∝ √T", facts.growth
+        if times is not None:
+            name = f"{name}; {LONGER} × the {facts.mechanism.step}s → {numbers.at_most(times, 2)} × ε"
+        yield Reference(facts.grid, facts.epsilon * np.sqrt(facts.grid / facts.steps), name)
+
+
+def with_reference(answer: Answer[ComposeFacts], plot: Plot | None = None) -> Plot:
+    """The plot, the answer's own where None, with the √T curve of its facts as they are now."""
+    curves = answer.plot if plot is None else plot
+    assert isinstance(curves, LinePlot)
+    return replace(curves, references=tuple(root_of_steps(answer.facts)))
 
 
 def dp_line(facts: ComposeFacts, key: str) -> Line:

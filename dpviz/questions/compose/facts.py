@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class ComposeFacts:
             return float(self.tight.upper[-1])
         return math.inf if self.tightest is None else float(self.bounds[self.tightest].epsilon[-1])
 
-    @property
+    @cached_property
     def later_epsilon(self) -> float | None:
         """ε after `LONGER` times the steps, by the accountant of `epsilon`; None where there is none."""
         if self.numerical:
@@ -111,6 +112,14 @@ class ComposeFacts:
             return None
         later = self.accountants[self.tightest].epsilon_of(self.mechanism, steps=LONGER * self.steps, delta=self.delta)
         return float(later.epsilon)
+
+    @property
+    def growth(self) -> float | None:
+        """How many times ε `LONGER` times the steps cost, by the told bounds; None while or where not known."""
+        later = self.later_epsilon
+        if later is None or not (math.isfinite(later) and 0.0 < self.epsilon < math.inf):
+            return None
+        return later / self.epsilon
 
     @property
     def guess(self) -> guessing.Guess:

@@ -3,11 +3,8 @@
 import math
 
 from dpviz.accounting.methods import BAYESIAN, Tight
-from dpviz.fields import numbers
-from dpviz.gradients.clipped_law import threshold_over_median
 from dpviz.mechanisms import Event
 from dpviz.questions import (
-    SIGMA,
     Answer,
     Question,
     Words,
@@ -17,17 +14,16 @@ from dpviz.questions import (
     published,
     slow_facts,
 )
-from dpviz.questions.compose import curves, later
+from dpviz.questions.compose import clipping, curves, later
 from dpviz.questions.compose.curves import growth
 from dpviz.questions.compose.distances import distances, warned
 from dpviz.questions.compose.facts import ComposeFacts
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics, notes
 from dpviz.questions.gradient_fields import SOURCE
-from dpviz.questions.gradients import Law
 from dpviz.questions.layout import FieldControl, Item, Layout, Reader, experts
 from dpviz.questions.methods import AMPLIFIED, RARE, WITH_ORDERS
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LAW, LOG_X, LOG_Y, TRIED
-from dpviz.questions.tight_band import tight_part
+from dpviz.questions.tight_band import tight_part, with_tight
 from dpviz.questions.use import Plan, card_from, checked, gaussian, use_it
 
 
@@ -37,7 +33,8 @@ def layout(get: Reader) -> Layout:
     *first, delta = kinds.controls(get)
     first += [curves.ORDER] if WITH_ORDERS & set(shown) else []
     if BAYESIAN in shown:
-        first += [FieldControl((curves.QUANTILE,), caption=noise_of(get)), FieldControl((DELTA_MU,))]
+        quantile = clipping.control(get, curves.GRADIENTS.read(get))
+        first += [quantile, FieldControl((DELTA_MU,))]
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta, *experts(TRIED, *[LAW] * (get(TRIED) > 1)))}
     if BAYESIAN in shown:
         own: tuple[Item, ...] = experts(CLIP, FAILURE, curves.PSI)
@@ -47,21 +44,16 @@ def layout(get: Reader) -> Layout:
                 *(() if math.isinf(get(curves.SAMPLES)) else (FAILURE,)),
                 *experts(curves.DEFINITION),
             )
-        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(curves.READING))
+        groups["Gradients"] = (
+            *gradient_fields.controls(get, laws=True, picture=quantile.picture),
+            *own,
+            *experts(curves.READING),
+        )
     amplified = experts(AMPLIFICATION) if AMPLIFIED & set(shown) else ()
     options = kinds.offered(curves.CURVES, get)
     return groups | {
         "Show": (FieldControl((curves.CURVES,), options=options, expert_options=RARE), LOG_X, LOG_Y, *amplified)
     }
-
-
-def noise_of(get: Reader) -> str:
-    """What the quantile costs, beside its slider."""
-    law, quantile = curves.GRADIENTS.read(get), get(curves.QUANTILE)
-    if not isinstance(law, Law) or not 0.0 < quantile < 1.0:
-        return ""
-    times = get(SIGMA) * threshold_over_median(law.family, law.shape, quantile)
-    return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
 def plan_of(answer: Answer[ComposeFacts]) -> Plan:
@@ -92,12 +84,18 @@ GROWTH = Question(
     layout=layout,
     presets=published("abadi2", "bdpfig1", "bdpcifar", "lecuyer"),
     slow=(
-        tight_part(events, wanted=lambda answer: Tight.name in answer.facts.curves, log="log_steps", attack=True),
+        tight_part(
+            events,
+            wanted=lambda answer: Tight.name in answer.facts.curves,
+            log="log_steps",
+            attack=True,
+            drawn=lambda answer: curves.with_reference(answer, with_tight(answer)),
+        ),
         slow_facts(later.rank_key, later.rank_part, drawn=later.with_rank),
         slow_facts(later.sampled_key, later.sampled_part, later.sampled_part, later.with_sampled),
         slow_facts(later.beside_key, later.beside_part, drawn=later.with_truth),
         slow_facts(later.tuned_key, later.tuned_part),
-        slow_facts(later.longer_key, later.longer_part, later.longer_part),
+        slow_facts(later.longer_key, later.longer_part, later.longer_part, curves.with_reference),
     ),
     more={
         "Distances": distances,

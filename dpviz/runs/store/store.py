@@ -209,10 +209,17 @@ class Store:
             yield from records
             before = records[-1].number
 
-    def most_accurate(self, most: int) -> list[RunRecord]:
+    def most_accurate(self, most: int, chosen: Chosen = EVERY) -> list[RunRecord]:
         """The runs with the highest accuracy on test data, best first and of equals the newest; at most `most`."""
-        best = f"deleted IS NULL AND {_ACCURACY} IS NOT NULL ORDER BY {_ACCURACY} DESC, number DESC LIMIT ?"
-        return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {best}", most)
+        where, values = _where(chosen)
+        best = f"{where} AND {_ACCURACY} IS NOT NULL ORDER BY {_ACCURACY} DESC, number DESC LIMIT ?"
+        return self._read(_record, f"SELECT {_COLUMNS} FROM runs WHERE {best}", *values, most)
+
+    def count_tested(self, chosen: Chosen = EVERY) -> int:
+        """How many of these have an accuracy on test data."""
+        where, values = _where(chosen)
+        query = f"SELECT COUNT(*) FROM runs WHERE {where} AND {_ACCURACY} IS NOT NULL"
+        return int(self.file.fetch(query, *values)[0][0])
 
     def begin(self, run: str, owner: str = "") -> bool:
         """Set a queued run running: computed by the program `owner`, or by a worker; whether it was queued."""

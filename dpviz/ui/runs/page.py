@@ -25,6 +25,7 @@ from dpviz.ui.plots import Drawing
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.charts import overlay
+from dpviz.ui.runs.frontier import MOST, Frontier
 from dpviz.ui.runs.unbeaten import RunResult, tested, unbeaten
 from dpviz.ui.state import Keys
 from dpviz.ui.train import watch
@@ -99,6 +100,8 @@ def _page(engine: Engine) -> None:
         if chosen:
             _compared(engine, chosen)
         if recorded:
+            if not chosen:
+                _frontier(engine)
             _list(engine, open_runs)
         if chosen:
             _edit(engine, chosen)
@@ -170,6 +173,14 @@ def _filters() -> None:
     controls.choice(f.DATA_FILTER, horizontal=False)
     controls.choice(f.METHOD_FILTER, horizontal=False)
     controls.several(f.STATE)
+
+
+def _frontier(engine: Engine) -> None:
+    """All runs that the filters let through, in one chart."""
+    wanted = listing.chosen(state.get)
+    runs = tested(engine.store.most_accurate(MOST, wanted), engine.store)
+    if chart := Frontier(runs, engine.store.count_tested(wanted)).html():
+        st.html(chart)
 
 
 def _list(engine: Engine, open_runs: Mapping[str, State]) -> None:
