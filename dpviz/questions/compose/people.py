@@ -73,6 +73,11 @@ def people(
     log_epsilon: Annotated[bool, LOG_Y],
 ) -> Answer[PeopleFacts]:
     """ε of a person against the norm of that person's gradients, which is the same in every step."""
+    if quantile in (0.0, 1.0):
+        raise ValueError(
+            f"The norms of a known distribution have no quantile {quantile:.0f} to clip at: choose a clipping quantile "
+            "between 0 and 1."
+        )
     mechanism, kept = SampledGaussian(noise_multiplier, sample_rate), delta if delta_mu is None else delta_mu
     distribution = Law(family, 1.0 if family == "halfnormal" else shape)
     cost = law_cost(

@@ -6,6 +6,7 @@ Places are shares of the chart, so that it has any width without a script, and t
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 from dpviz.charts.axes import FORMATS, AxisScale, linear_ticks, log_ticks
@@ -14,7 +15,7 @@ from dpviz.questions import links
 from dpviz.ui.runs.unbeaten import RunResult, unbeaten
 from dpviz.ui.train.words import in_words
 
-MOST = 300  # runs that are drawn
+MOST = 200  # runs that are drawn
 _AIR = 0.06  # of an axis, at each end
 _WITHOUT = 0.9  # of the width: right of it stand runs that claim no ε
 
@@ -26,12 +27,16 @@ class Frontier:
     runs: Sequence[RunResult]
     tested: int
 
+    @cached_property
+    def best(self) -> list[RunResult]:
+        """Those that no other beats."""
+        return unbeaten(self.runs)
+
     @property
     def alt(self) -> str:
         """The takeaway for those who do not see it."""
-        best = unbeaten(self.runs)
         words = f"Test accuracy against claimed ε of {_count(len(self.runs))}"
-        return f"{words}; no other run beats {'; '.join(map(_told, best[:3]))}."
+        return f"{words}; no other run beats {'; '.join(map(_told, self.best[:3]))}."
 
     @property
     def note(self) -> str:
@@ -46,7 +51,7 @@ class Frontier:
         """The chart; empty where fewer than two runs were tested."""
         if len(self.runs) < 2:
             return ""
-        across, up, best = self._across(), self._up(), {run.record.id for run in unbeaten(self.runs)}
+        across, up, best = self._across(), self._up(), {run.record.id for run in self.best}
         ticks = _ticks("x", across, _WITHOUT if self._without else 1.0) + _ticks("y", up, 1.0)
         if self._without:
             ticks += f'<i class="x" style="left:{50 * (1 + _WITHOUT):.2f}%"><span>no ε</span></i>'

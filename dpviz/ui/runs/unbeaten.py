@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import ge
 
 from dpviz.accounting.claims import Claim
 from dpviz.runs.claims import claim_of_record
@@ -18,7 +20,7 @@ class RunResult:
     accuracy: float
     claim: Claim
 
-    @property
+    @cached_property
     def goods(self) -> tuple[float, float, float]:
         """Accuracy, −ε and −δ: more of each is better. A run that claims nothing may have lost everything."""
         claim = self.claim
@@ -26,10 +28,12 @@ class RunResult:
 
     def beats(self, other: "RunResult") -> bool:
         """Whether both protect the same unit of the same data, and this one is nowhere worse and somewhere better."""
-        if self.record.settings.get("data") != other.record.settings.get("data") or not self.protects_as(other):
+        if self.accuracy < other.accuracy or self.record.settings.get("data") != other.record.settings.get("data"):
             return False
-        pairs = list(zip(self.goods, other.goods, strict=True))
-        return all(mine >= its for mine, its in pairs) and any(mine > its for mine, its in pairs)
+        if not self.protects_as(other):
+            return False
+        mine, its = self.goods, other.goods
+        return mine != its and all(map(ge, mine, its))
 
     def protects_as(self, other: "RunResult") -> bool:
         """Whether both claims are about the same unit; one that claims nothing is about none."""
