@@ -1,4 +1,4 @@
-"""Who pays how much: each person's ε is the library's at that person's noise, and nobody's is above what DP promises."""
+"""Who pays how much: each ε is the library's at that person's noise, and nobody's is above what DP promises."""
 
 import numpy as np
 import pytest
