@@ -148,7 +148,7 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
 
 def reference_trace(reference: Reference) -> Trace:
     """A curve that is no result."""
-    stroke = {"color": look.rgba("#808080", 0.8), "width": 1.25, "dash": "dot"}
+    stroke = {"color": look.rgba(look.QUIET, 0.8), "width": 1.25, "dash": "dot"}
     return scatter(short_floats(reference.x), short_floats(reference.y), line=stroke, name="reference") | QUIET
 
 
