@@ -132,7 +132,7 @@ test("a small picture moves with a hand as a caption does, where the control has
   t.mock.timers.tick(400);
   mount({ picture: "<svg>3</svg>", seen: Number.MAX_SAFE_INTEGER });
   assert.equal(drawn(), "<svg>3</svg>");
-  mount({ picture: null });
+  mount({ picture: null, seen: Number.MAX_SAFE_INTEGER });
   shows({ sigma: "<svg>4</svg>" });
   assert.equal(drawn(), "", "a control without a picture gets none");
 });
