@@ -145,7 +145,7 @@ def attacker(f: RocFacts) -> tuple[Ring, ...]:
         return ()
     share = numbers.chance_up(most)
     hover = f"at most {share} of the members are found at {numbers.percent(f.false_positives, 4)} false positives"
-    return (Ring(f.false_positives, most, hover, look.ORANGE, name=f"≤ {share}", sets=(FALSE_POSITIVES, None)),)
+    return (Ring(f.false_positives, most, hover, look.GREY, name=f"≤ {share}", sets=(FALSE_POSITIVES, None)),)
 
 
 def rates_plot(lines: tuple[Line, ...], *, log: bool) -> LinePlot:
