@@ -13,8 +13,9 @@ export class Element extends EventTarget {
   }
 
   append(...children) {
-    for (const child of children) child.parentElement = this;
-    this.children.push(...children);
+    const elements = children.filter((child) => child instanceof Element); // others are words
+    for (const child of elements) child.parentElement = this;
+    this.children.push(...elements);
   }
 
   replaceChildren(...children) {

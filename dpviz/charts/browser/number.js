@@ -37,7 +37,7 @@ class NumberControl {
     this.root.dataset.field = field;
     const head = made("div", "head", this.root);
     if (!shows_label) head.classList.add("unseen");
-    made("label", "", head, { textContent: label, htmlFor: id });
+    lowered(label, made("label", "", head, { htmlFor: id }));
     if (help) made("span", "tip", head, { textContent: help, id: `${id}-help` });
     this.text = made("input", "", head, { type: "text", inputMode: "text", autocomplete: "off", spellcheck: false });
     this.slider = stops.length ? new Slider(this.root, { id, label, stops: new Stops(stops, whole) }, this.hears()) : null;
@@ -234,6 +234,15 @@ class NumberControl {
     this.note("");
     this.entry.flush();
   }
+}
+
+// A label's text, with its index set low: "δ_μ".
+function lowered(text, label) {
+  const [before, after] = text.split("_μ");
+  label.append(before);
+  if (after === undefined) return;
+  made("sub", "", label, { textContent: "μ" });
+  label.append(after);
 }
 
 // In the address, beside what stands there, under this name.
