@@ -83,6 +83,7 @@ HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0
 GROUNDS = ("#ffffff", "#171614")  # light, dark
+INK = "#22211f"  # of text on the light one
 LEAST = 4.6  # of text: a little more than 4.5, for rounding
 LINE = 3.0  # of a line
 # Few buttons, and none that sends the chart to Plotly's servers.

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import segno
 import streamlit as st
 
+from dpviz.charts import look
 from dpviz.ui import page
 from dpviz.ui.access import on_loopback
 from dpviz.ui.browser.routes import component
@@ -57,7 +58,7 @@ def qr_code(address: str) -> str:
         code = segno.make(address, error="l", micro=False)
     except segno.DataOverflowError:
         return ""
-    source = code.svg_data_uri(omitsize=True, dark="#22211f", light="#ffffff")
+    source = code.svg_data_uri(omitsize=True, dark=look.INK, light=look.GROUNDS[0])
     return f'<img class="dpviz-qr" src="{escape(source)}" alt="QR code of the address">'
 
 
