@@ -42,10 +42,10 @@ def test_a_history_has_the_epsilon_after_each_of_its_blocks() -> None:
     asked = translated(HISTORY, adjacency="add_remove")
     events = [(dpviz.SampledGaussian(1.1, 0.01), 3000), (dpviz.SampledGaussian(0.9, 0.01), 500)]
     drawn, (line,) = band(asked), asked.answer.plot.lines  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(drawn.x, [3000, 3500])
-    for k, marked in enumerate(drawn.x, start=1):
+    np.testing.assert_array_equal(drawn.x[-2:], [3000, 3500])
+    for k, marked in ((1, 3000), (2, 3500)):
         tight = dpviz.accountant("tight", bound="upper").of_events(events[:k], 1e-6).epsilon
-        assert drawn.upper[k - 1] == pytest.approx(float(tight), rel=1e-9)
+        assert drawn.upper[k - 3] == pytest.approx(float(tight), rel=1e-9)
         renyi = dpviz.accountant("renyi").of_events(events[:k], 1e-6).epsilon
         assert float(renyi) <= line.y[list(line.x).index(marked)] <= 1.001 * float(renyi)
     assert f"3000 steps at σ = 1.1, q = 0.01; 500 steps at σ = 0.9, q = 0.01: ε ≤ {numbers.up(drawn.upper[-1])}" in (

@@ -99,11 +99,10 @@ def renyi_along(events: Events, delta: float) -> tuple[Array, Array]:
 
 
 def tight_along(events: Events, delta: float) -> TightBand:
-    """The PLD interval along equal steps; of several kinds, after each of them."""
-    if len(events) == 1:
-        return along_steps(*events[0], delta, log=False)
-    intervals = (interval(events[:count], delta) for count in range(1, len(events) + 1))
-    return reduce(lambda before, now: now.after(before), intervals)
+    """The PLD interval along the first steps that are equal, then after each further kind."""
+    first = along_steps(*events[0], delta, log=False)
+    further = (interval(events[:count], delta) for count in range(2, len(events) + 1))
+    return reduce(lambda before, now: now.after(before), further, first)
 
 
 def later(answer: Answer[ProgramFacts]) -> dict[str, object]:
@@ -158,8 +157,8 @@ def _listed(words: Sequence[str]) -> str:
 
 def metrics(f: ProgramFacts) -> Iterator[Metric]:
     program = f.program
-    accountant = "PLD" if f.epsilon < program.renyi else "Rényi"
-    yield Metric("ε", f"≤ {numbers.up(f.epsilon)}", f"{accountant}; Rényi: {numbers.up(program.renyi)}")
+    accountant = f"PLD; Rényi: {numbers.up(program.renyi)}" if f.epsilon < program.renyi else "Rényi"
+    yield Metric("ε", f"≤ {numbers.up(f.epsilon)}", accountant)
     yield Metric("Steps", program.length.text, program.length.rate)
     yield Metric("Batches", batches(program.sampler), ADJACENCY.options[program.adjacency])
     if f.open:
