@@ -57,3 +57,19 @@ def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: P
     text = file.read_text(encoding="utf-8")
     assert all(paragraphs(level) in text for level in two_levels(asked.question.assumed(asked.answer)))
     assert told["base"]["notes"] in text
+
+
+def test_what_stands_below_a_slider_is_in_the_page_for_every_place_of_it(tmp_path: Path) -> None:
+    """The picture of clipped norms and the noise in words move there, too."""
+    asked, file = ask("people"), tmp_path / "page.html"
+    asked.html(file)
+    packed = re.search(r'id="frames"[^>]*>([^<]+)<', file.read_text(encoding="utf-8"))
+    assert packed is not None
+    told = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    by_field = {field["field"]: field for field in told["fields"]}
+    assert "dpviz-picture" in by_field["quantile"]["picture"]
+    assert (by_field["quantile"]["why"], by_field["quantile"]["ends"]) == ("Noise σC: 75 × the median norm.", ["", ""])
+    for key in ("quantile", "sigma", "shape"):
+        frames = [told["base"], *told["frames"][key].values()]
+        for part in ("captions", "pictures"):
+            assert len({frame[part]["quantile"] for frame in frames}) > 0.9 * len(frames), (key, part)
