@@ -238,7 +238,8 @@ def reference_names(
     """Each reference's name below all curves at the right, where curves that rise leave room, on a phone too; nowhere
     where they leave none."""
     names: list[Annotation] = []
-    curves = [(one.x, one.y) for one in (*lines, *references)] + [(band.x, band.lower) for band in bands]
+    curves = [(line.x, line.y) for line in lines] + [(band.x, band.lower) for band in bands]
+    curves += [(reference.x, reference.y) for reference in references]
     lowest = min((float(np.fmin.reduce(plane.course(_UNDER, x, y), initial=1.0)) for x, y in curves), default=1.0)
     for reference in references:
         place = lowest - (_AWAY + 1.3 * look.SMALL_SIZE * len(names)) / plane.inner

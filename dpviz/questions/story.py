@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass, field, replace
 
 from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Strong
-from dpviz.charts import Plot
+from dpviz.charts import LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import LATER, Answer, AnyAnswer, AnyQuestion, guessing
@@ -93,12 +92,17 @@ class Now:
         return numbers.rounded_down(extra, 2) if 0.0 < extra < math.inf else 0.0
 
 
+def results(answer: AnyAnswer) -> Plot:
+    """What the answer draws of results alone: no text explains what they are held against."""
+    return replace(answer.plot, references=()) if isinstance(answer.plot, LinePlot) else answer.plot
+
+
 def with_larger_batches(answer: Answer[ComposeFacts]) -> Plot:
     """With the curve of larger batches, faded."""
-    larger = Now(answer).larger
+    larger, curves = Now(answer).larger, results(answer)
     if larger is None:
-        return answer.plot
-    plot: Plot = answer.plot.with_pinned([(f"q = {numbers.plain(larger.mechanism.sample_rate)}", larger.answer.plot)])
+        return curves
+    plot: Plot = curves.with_pinned([(f"q = {numbers.plain(larger.mechanism.sample_rate)}", larger.answer.plot)])
     return plot
 
 
@@ -222,7 +226,7 @@ class Stop:
     values: Mapping[str, str] = field(default_factory=dict)
     question: AnyQuestion = GROWTH
     page: Page = COMPOSE
-    plot: Callable[[AnyAnswer], Plot] = attrgetter("plot")
+    plot: Callable[[AnyAnswer], Plot] = results
 
     @property
     def counts(self) -> bool:

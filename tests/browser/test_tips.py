@@ -80,11 +80,11 @@ def test_help_under_the_pointer_stays_while_it_is_read(page: Page) -> None:
 def test_what_follows_from_a_value_moves_with_the_hand(page: Page) -> None:
     """Below the quantile: how loud the noise is, while the quantile is held, and while σ is."""
     open_page(page, "compose")
-    caption = control(page, "quantile").locator(".why")
+    caption, picture = control(page, "quantile").locator(".why"), control(page, "quantile").locator(".dpviz-picture")
     for field, by in (("quantile", 40), ("sigma", -40)):
         slider(page, field).hover()
         page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 12")
-        before = caption.inner_text()
+        before, drawn = caption.inner_text(), picture.inner_html()
         [(x, y)] = track(page, field)
         page.mouse.move(x, y)
         page.mouse.down()
@@ -93,6 +93,7 @@ def test_what_follows_from_a_value_moves_with_the_hand(page: Page) -> None:
             page.wait_for_timeout(60)
         expect(caption).not_to_have_text(before)  # it is still held
         held = settled_text(caption)
+        assert picture.inner_html() != drawn
         page.mouse.up()
         wait_idle(page)
         expect(caption).to_have_text(held)

@@ -72,7 +72,7 @@ def test_sampling_says_where_there_is_none():
     answer = asked(STOPS[2].question, q="0.5", curves="renyi_improved")
     assert Now(answer).larger is None
     assert "ε ≤" not in STOPS[2].text(lambda: answer)
-    assert STOPS[2].plot(answer) is answer.plot
+    assert len(STOPS[2].plot(answer).lines) == len(answer.plot.lines)
 
 
 def test_at_least_is_never_more_than_there_is():
@@ -111,3 +111,10 @@ def test_a_text_without_numbers_asks_for_no_answer():
         raise AssertionError
 
     assert all(stop.text(no_answer) for stop in STOPS if not stop.counts)
+
+
+def test_a_story_draws_nothing_that_no_text_explains():
+    """Compose holds its curves against ∝ √T; the story does not say what that is."""
+    stop, answer = whole(1, {})
+    assert answer.plot.references
+    assert not stop.plot(answer).references
