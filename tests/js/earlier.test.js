@@ -21,6 +21,13 @@ test("a curve that is on its way stays faint where it was, and its name says so"
   assert.deepEqual(layout.meta.ends.map(({ line }) => line), ["DP", "PLD"]);
 });
 
+test("a point that a figure lacks is not brought back", () => {
+  const last = figure(["DP", 4]);
+  last.data.push({ uid: "published-1", name: "published", mode: "markers", x: [1], y: [2] });
+  const now = figure(["DP", 5]);
+  assert.equal(withEarlier(now, last), now);
+});
+
 test("a whole figure, and one of other quantities, is left alone", () => {
   const whole = figure(["DP", 5], ["PLD", 3]);
   assert.equal(withEarlier(whole, figure(["DP", 4], ["PLD", 2])), whole);

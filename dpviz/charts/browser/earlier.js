@@ -10,7 +10,7 @@ export function withEarlier(figure, last) {
   const [own, before] = [axesOf(figure.layout), last && axesOf(last.layout)];
   if (!own || !before || last === figure || !sameQuantities(own, before)) return figure;
   const there = new Set(figure.data.map((trace) => trace.uid));
-  const lacking = last.data.filter((trace) => !there.has(trace.uid) && trace.name);
+  const lacking = last.data.filter((trace) => !there.has(trace.uid) && trace.name && trace.mode !== "markers"); // a point says what is true now
   if (!lacking.length) return figure;
   const names = new Set(lacking.map((trace) => trace.name));
   const has = new Set(figure.layout.meta?.ends?.map((end) => end.line));
