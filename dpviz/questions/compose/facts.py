@@ -10,7 +10,7 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.methods import Accountant, Moments, Renyi
+from dpviz.accounting.methods import Accountant, Moments, Renyi, Tight
 from dpviz.mechanisms import Mechanism
 from dpviz.questions import Note, guessing
 from dpviz.questions.compose.distribution import LawCost, SampledCost
@@ -116,6 +116,8 @@ class ComposeFacts:
     @property
     def growth(self) -> float | None:
         """How many times ε `LONGER` times the steps cost, by the told bounds; None while or where not known."""
+        if self.tight is None and Tight.name in self.curves and Tight.name not in self.excluded:
+            return None  # its accountant will be told, and another is not asked meanwhile
         later = self.later_epsilon
         if later is None or not (math.isfinite(later) and 0.0 < self.epsilon < math.inf):
             return None
