@@ -184,7 +184,7 @@ def pulled(
     unseen = {
         key: controls.number_control(numbers[key], pulled=True).says for key in keys if key in numbers.keys() - says
     }
-    return {key: one for key, one in (says | unseen).items() if key in keys}
+    return {key: one for key, one in {**says, **unseen}.items() if key in keys}
 
 
 def changed_messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
