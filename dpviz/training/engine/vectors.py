@@ -23,7 +23,7 @@ def flatten_parameters(network: nn.Module) -> Tensor:
 
 def shaped(vector: Tensor, parameters: Sequence[nn.Parameter]) -> tuple[Tensor, ...]:
     """The memory of a vector (p,) shaped as the parameters."""
-    return tuple(_unflatten_dense_tensors(vector, parameters))
+    return tuple(_unflatten_dense_tensors(vector, parameters))  # type: ignore[no-untyped-call]
 
 
 class BlockSums:
