@@ -40,13 +40,14 @@ def show(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> None:
     with st.container(key="dpviz-tabs"):
         chosen = _one_of(Keys.group(page.key), list(groups))
     _begin()
+    there: set[str] = set()
     for place, (name, shown) in enumerate(groups.items()):
         with st.container(key=f"dpviz-group-{place}{'-open' * (name == chosen)}"):
             if place:
                 st.html(f'<h2 class="dpviz-group">{escape(name)}</h2>')
             elif page.choice is not None:
                 _choice(page)
-            _draw_each(shown, now)
+            _draw_each(shown, now, there)
     _keep_messages(in_view(page, question, now), now)
     _expert_switch(hidden)
 
@@ -121,7 +122,7 @@ def _expert_switch(hidden: int) -> None:
     if present.expert():
         words, key, to, icon = "Fewer settings", "tool", "", ":material/expand_less:"
     elif hidden:
-        words = f"{hidden} expert settings at their defaults" if hidden > 1 else "1 expert setting at its default"
+        words = f"{hidden} expert settings at defaults" if hidden > 1 else "1 expert setting at its default"
         key, to, icon = "expert", "1", ":material/expand_more:"
     else:
         return
@@ -140,7 +141,7 @@ def _switch(to: str) -> None:
 def draw(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
     """The controls, in their order."""
     _begin()
-    _draw_each(shown, now)
+    _draw_each(shown, now, set())
     _keep_messages(shown, now)
 
 
@@ -148,9 +149,10 @@ def _begin() -> None:
     st.session_state[Keys.DRAWINGS] = st.session_state.get(Keys.DRAWINGS, 0) + 1
 
 
-def _draw_each(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
+def _draw_each(shown: Sequence[FieldControl], now: SettingsSnapshot, there: set[str]) -> None:
+    """The controls, but for those that are `there`, in a group before: two groups may name the same setting."""
     for one in shown:
-        _draw(one, now)
+        _draw(one, now, there)
 
 
 def _keep_messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
@@ -172,7 +174,8 @@ def draw_in_strip(shown: Sequence[FieldControl], now: SettingsSnapshot) -> None:
 
 def messages(shown: Sequence[FieldControl], now: SettingsSnapshot) -> Messages:
     """What the numbers' controls among them are to say now, by their fields' keys."""
-    return {one.field.key: one.says for control in shown for one in _numbers(control, now)}
+    numbers = [one for control in shown for one in _numbers(control, now)]
+    return {one.field.key: one.says for one in reversed(numbers)}  # of one that is named twice the first is drawn
 
 
 def pulled(
@@ -202,17 +205,25 @@ def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str
     return {key: value for key, value in now.items() if key not in BUILT or value != before.get(key)}
 
 
-def _draw(control: FieldControl, now: SettingsSnapshot) -> None:
+def _draw(control: FieldControl, now: SettingsSnapshot, there: set[str]) -> None:
     if control.drawn_as == UNITS.key:
         for one in _numbers(control, now):
-            one.draw()
-    elif control.drawn_as:
+            if one.field.key not in there:
+                one.draw()
+                there.add(one.field.key)
+        return
+    fields = [field for field in control.fields if field.key not in there]
+    names = {control.drawn_as} if control.drawn_as else {field.key for field in fields}
+    if names <= there:
+        return
+    there |= names
+    if control.drawn_as:
         OWN_CONTROLS[control.drawn_as]()
-    elif len(control.fields) == 1:
-        _draw_field(control.fields[0], control)
+    elif len(fields) == 1:
+        _draw_field(fields[0], control)
     else:
-        shares = [3 if isinstance(field, Choice) else 2 for field in control.fields]
-        for column, field in zip(st.columns(shares, gap="small"), control.fields, strict=True):
+        shares = [3 if isinstance(field, Choice) else 2 for field in fields]
+        for column, field in zip(st.columns(shares, gap="small"), fields, strict=True):
             with column:
                 _draw_field(field, control)
 

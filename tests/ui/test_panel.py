@@ -14,7 +14,7 @@ from dpviz.questions.mechanism import FIELDS
 from dpviz.questions.question import Question
 from dpviz.ui import panel
 from dpviz.ui.state import Keys
-from tests.ui.driver import controls, enter, html_of, open_app, open_part, press
+from tests.ui.driver import components, controls, enter, html_of, open_app, open_part, press
 
 
 def labels(at: AppTest) -> set[str]:
@@ -30,7 +30,7 @@ def test_a_normal_user_sees_what_is_usually_moved_and_how_much_is_left_out() -> 
     at = open_app("compose")
     assert {"sigma", "q", "steps", "n", "lam", "quantile", "dmu", "delta"} <= controls(at).keys()
     assert "Mechanism" not in labels(at)
-    assert re.fullmatch(r"[1-9]\d* expert settings at their defaults", way(at))
+    assert re.fullmatch(r"[1-9]\d* expert settings at defaults", way(at))
     at.button(key="depth.expert").click().run()
     assert "Mechanism" in labels(at)
     assert "expert=1" in html_of(at), "the address says it"
@@ -74,7 +74,7 @@ def test_undo_pins_and_reset_know_nothing_of_it() -> None:
     assert way(at) == "Fewer settings"
 
 
-NOT_ALL = "expert settings at their defaults"
+NOT_ALL = "expert settings at defaults"
 
 
 @pytest.mark.parametrize(
@@ -138,3 +138,13 @@ def test_what_differs_from_the_drawing_is_told_each_time_all_of_it(monkeypatch: 
     panel.draw([], now)
     assert panel.changed_messages([], now) == {}
     assert st.session_state[Keys.MESSAGES]["q"]["text"] == "0.02"
+
+
+@pytest.mark.parametrize("page", [one.key for one in PAGES])
+@pytest.mark.parametrize("expert", ["0", "1"])
+@pytest.mark.one_of(2)
+def test_a_setting_that_two_groups_name_is_drawn_once(page: str, expert: str) -> None:
+    at = open_app(page, f"expert={expert}")
+    assert "could not be drawn" not in html_of(at)
+    keys = [one["field"] for one in components(at, "dpviz.number")]
+    assert len(keys) == len(set(keys))
