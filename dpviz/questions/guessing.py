@@ -51,7 +51,12 @@ class Guess:
     @property
     def right(self) -> str:
         """The smaller of both, rounded up: "55.1 %"; "…" while the curve is not there."""
-        return "…" if self.curve is None else _up(min(self.curve, self.pair))
+        return "…" if self.bound is None else _up(self.bound)
+
+    @property
+    def bound(self) -> float | None:
+        """The smaller of both; None while the curve is not there."""
+        return None if self.curve is None else min(self.curve, self.pair)
 
     @property
     def alone(self) -> str:

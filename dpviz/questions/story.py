@@ -106,6 +106,11 @@ def with_larger_batches(answer: Answer[ComposeFacts]) -> Plot:
     return plot
 
 
+def attack(answer: AnyAnswer) -> guessing.Guess | None:
+    """How often the best attack is right; None where the answer is not about composition."""
+    return Now(answer).guess if isinstance(answer.facts, ComposeFacts) else None
+
+
 def attacker(answer: Answer[ComposeFacts]) -> str:
     """How often an attacker is right: the headline of every chart about composition."""
     now = Now(answer)

@@ -12,8 +12,9 @@ from dpviz.fields.field import Choice, Field
 from dpviz.questions import links, mechanism
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.catalogue import PAGES
+from dpviz.questions.guessing import Guess
 from dpviz.questions.layout import Reader
-from dpviz.questions.story import STOPS, Stop
+from dpviz.questions.story import STOPS, Stop, attack
 from dpviz.ui import controls, history, page, plots, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
@@ -38,8 +39,9 @@ MECHANISM = {field.key for field in mechanism.FIELDS}
 ROWS = "<div><span>{name}</span><i></i><i></i><i class='{yours}'></i><i></i></div>"
 PICTURE = (  # drawn by look.css
     f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b></b>"
-    "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b><p class='coin'>in or out?</p>"
+    "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b>"
 )
+ARC = "M10 60 A50 50 0 0 1 110 60"  # of the dial, from 50 to 100 %
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "home.toml").read_text("utf-8"))
 
 
@@ -51,7 +53,6 @@ def show() -> None:
 
 def _page() -> None:
     page.begin("home", (STOP,))
-    _opening()
     live = st.container()
     _answers()
     with live:
@@ -59,10 +60,15 @@ def _page() -> None:
 
 
 def _opening() -> None:
-    """A row in or out, the attacker's coin, and four ways on; then the story begins."""
+    """A row in or out, the noise, how often the best attack is right, and four ways on; then the story begins."""
     with st.container(key="home-opening"):
         st.title("See differential privacy")
-        st.html(f'<div class="dpviz-opening">{PICTURE}</div><p class="dpviz-opening-text">{WORDS["opening"]}</p>')
+        first = STOPS[0]
+        guess = attack(joined("home", first.question, compute(first.question, _reader(first))).answer)
+        st.html(f'<div class="dpviz-opening">{PICTURE}<div class="seen">{_dial(guess)}</div></div>')
+        with st.container(key="home-noise"):
+            controls.number_control(mechanism.SIGMA).draw(in_strip=True)
+        st.html(f'<p class="dpviz-opening-text">{WORDS["opening"]}</p>')
         st.html('<h2 class="dpviz-doors">What did you come for?</h2>')
         with st.container(key="home-doors"):
             for door in WORDS["doors"]:
@@ -72,12 +78,25 @@ def _opening() -> None:
         st.html(f'<div class="dpviz-quiet">Or scroll: differential privacy in {len(STOPS)} steps.</div>')
 
 
+def _dial(guess: Guess | None) -> str:
+    """How often the best attack is right, from a coin's 50 % to 100 %, as HTML: it follows the slider as metrics do."""
+    if guess is None:
+        return ""
+    share = 0.0 if guess.bound is None else 100.0 * (2.0 * guess.bound - 1.0)
+    return (
+        f'<div class="dpviz-strip dpviz-dial"><svg viewBox="0 0 120 66" aria-hidden="true"><path d="{ARC}"/>'
+        f'<path class="right" pathLength="100" stroke-dasharray="{share:.1f} 100" d="{ARC}"/></svg>'
+        f"<b>{guess.right}</b><i>50 %</i><i>100 %</i><p>no attack is right<br>more often</p></div>"
+    )
+
+
 @st.fragment
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.part("chart"):
         page.leave()
         _reached()
+        _opening()
         _drawn(state.get(STOP))
         bound.worked()
 
@@ -95,7 +114,9 @@ def _reader(stop: Stop) -> Reader:
 
 def _shown(stop: Stop, answer: AnyAnswer) -> dict[str, Any]:
     plot = stop.plot(answer)
-    return {"figure": plot.chart(HEIGHT).figure, "headline": stop.headline(answer), "alt": plot.alt}
+    shown = {"figure": plot.chart(HEIGHT).figure, "headline": stop.headline(answer), "alt": plot.alt}
+    guess = attack(answer)
+    return shown if guess is None else {**shown, "strip": _dial(guess)}
 
 
 def _drawn(number: str) -> None:

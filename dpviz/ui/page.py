@@ -3,7 +3,6 @@
 import json
 import mimetypes
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.charts.browser import LOOK
 from dpviz.fields import AnyField
 from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
@@ -90,20 +88,17 @@ def navigation() -> StreamlitPage:
     return chosen
 
 
-@lru_cache(maxsize=1)
-def _css() -> str:
-    return f"<style>{LOOK.read_text()}{(Path(__file__).parent / 'look.css').read_text()}</style>"
-
-
 def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
-    """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not).
+    """First thing on every page: how it is shown, and the values that the link asks for (`notes` says which it could
+    not).
 
     `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone.
     """
     came_from = st.session_state.get(Keys.PAGE, key)
     st.session_state[Keys.PAGE] = key
     present.read_link()
-    st.html(_css() + present.style())
+    if style := present.style():
+        st.html(style)
     server.visited()
     fields = (*history.fields(), PRESET, *more)
     if came_from != key:

@@ -1,5 +1,7 @@
 """The home page and its story."""
 
+import re
+
 import pytest
 
 import dpviz
@@ -7,7 +9,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.story import STOPS
 from dpviz.ui.page import ADDRESSES
 from dpviz.ui.registry import FIELDS
-from tests.ui.driver import charts, controls, enter, go_to, open_app, put, said
+from tests.ui.driver import charts, components, enter, go_to, html_of, open_app, put, said
 
 
 def test_four_doors_lead_on_and_every_page_is_named():
@@ -71,7 +73,7 @@ def test_each_stop_is_an_address_and_can_be_gone_into(number):
     if sigma == "2":
         enter(at, "sigma", sigma)
     else:
-        assert "sigma" not in controls(at), "a slider that plays no part is not shown"
+        [_] = [one for one in components(at, "dpviz.number") if one["field"] == "sigma"]  # the opening's
     leave.click().run()
     assert not at.exception
     fields = {field.key: field for field in FIELDS}
@@ -111,3 +113,15 @@ def test_a_bad_stop_is_told():
     assert "not -1; try" in warnings
     assert "not one of 1, 2, 3, 4, 5, 6, 7, 8, 9" in warnings
     assert at.session_state["value.stop"] == "1"
+
+
+def test_the_dial_says_what_the_best_attack_reaches_and_never_less() -> None:
+    at = open_app("home")
+    for sigma in ("4", "1"):
+        enter(at, "sigma", sigma)
+        [dial] = re.findall(r'<div class="dpviz-strip dpviz-dial".*?</div>', html_of(at))
+        best = dpviz.best_accuracy(noise_multiplier=float(sigma), sample_rate=0.01, steps=10_000)
+        shown = float(re.search(r"<b>([\d.]+)", dial).group(1)) / 100  # type: ignore[union-attr]
+        arc = float(re.search(r'stroke-dasharray="([\d.]+)', dial).group(1)) / 100  # type: ignore[union-attr]
+        assert best.upper - 1e-9 <= shown <= best.upper + 0.02
+        assert abs(arc - (2 * shown - 1)) < 0.01

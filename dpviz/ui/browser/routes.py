@@ -21,7 +21,7 @@ from streamlit.file_util import get_static_dir
 
 from dpviz._remember import remembered
 from dpviz.charts import browser as charts
-from dpviz.charts.browser import SCRIPTS
+from dpviz.charts.browser import LOOK, SCRIPTS
 from dpviz.ui.browser import frames, slow_parts, updates, warmup
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
@@ -110,11 +110,12 @@ def stub(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _html() -> bytes:
-    """Streamlit's HTML with two scripts more.
+    """Streamlit's HTML with two scripts and a look more.
 
     The first says where its server is: else the browser looks below the page's own address first, and asks twice before
     it connects, one round trip each. Streamlit's dialogs about errors are off. The second keeps what is entered while
-    there is no connection, and says so.
+    there is no connection, and says so. The look is there before the first page is drawn, which would jump else, and
+    behind Streamlit's own, which it changes.
     """
     base = root().removesuffix("/_dpviz")
     scripts = (
@@ -124,7 +125,10 @@ def _html() -> bytes:
         f"link.watch({json.dumps(f'{base}/_stcore/health')})</script>"
     )
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    return gzip.compress(page.replace("<head>", f"<head>{scripts}", 1).encode())
+    style = f"<style>{LOOK.read_text()}{(Path(__file__).parents[1] / 'look.css').read_text()}</style>"
+    return gzip.compress(
+        page.replace("<head>", f"<head>{scripts}", 1).replace("</body>", f"{style}</body>", 1).encode()
+    )
 
 
 def _home(request: Request) -> Response:
