@@ -41,3 +41,15 @@ test("panels stand below each other on a phone, each with the whole width and it
   assert.deepEqual(layout.meta.chips, [{ line: "DP", text: "DP" }], "names of curves are chips");
   assert.deepEqual(layout.annotations.map((note) => note.text), ["ε", "a", "b"]);
 });
+
+test("rows on a phone leave their words the width that they need, and labels stand upright", () => {
+  const beside = (text, y) => ({ text, xref: "paper", x: 1, yref: "y", y });
+  const xaxis = { range: [0, 1], title: { text: "ε" }, tickvals: [1, 2, 3, 4, 5, 6], ticktext: ["1.0", "1.2", "1.4", "1.6", "1.8", "2.0"] };
+  const rows = (...texts) => ({ data: [], layout: { height: 430, margin: { l: 90, r: 170, t: 28, b: 52 }, annotations: texts.map(beside), xaxis, yaxis: {}, meta: { rows: texts } } });
+  const short = fitted(rows("<b>2.6</b>", "<b>0.9462</b>"), { clientWidth: 366 }, 310).layout;
+  assert.ok(short.margin.r < 80, "most of the width is the plot's");
+  assert.equal(short.xaxis.tickangle, 0);
+  const long = fitted(rows("<b>0.9462</b>, which is a bound of the method that the paper names"), { clientWidth: 300 }, 310).layout;
+  assert.equal(long.margin.r, 150);
+  assert.ok(long.xaxis.ticktext.filter(Boolean).length < 6, "fewer labels where there is less room");
+});

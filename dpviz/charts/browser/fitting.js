@@ -15,7 +15,7 @@ const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05 };
 const EDGE = 12; // pixels right of the plot
 const LETTER = 6.6; // pixels of one, about
 const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
-const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots
+const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots, at most
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
@@ -103,7 +103,7 @@ function inside(note, yaxis, inner) {
 }
 
 function narrowLayout(layout, width, most) {
-  if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
+  if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows, width);
   if (layout.meta?.panels) return stacked(layout, width);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
@@ -137,17 +137,23 @@ function stacked(layout, width) {
 }
 
 // Rows of dots or bars: each name above its row, and not beside it; of bars, which need the width, the words as well.
-function namesAbove(layout, names) {
+function namesAbove(layout, names, width) {
   const bars = layout.meta.bars;
   const up = bars ? 0.5 : 0.42; // rows from its middle
-  const margin = { ...layout.margin, l: EDGE, r: bars ? EDGE : BESIDE };
+  const margin = { ...layout.margin, l: EDGE, r: bars ? EDGE : Math.min(wordsBeside(layout.annotations), BESIDE) };
   const above = { xref: "paper", x: 0, xanchor: "left", yref: "y", yanchor: "middle", showarrow: false, font: { size: 12 } };
   const words = layout.annotations.map((note) => (bars && note.yref === "y" ? { ...note, x: 1, xanchor: "right", xshift: 0, y: note.y - up } : note));
   const annotations = [...words, ...names.map((text, row) => ({ ...above, text, y: row - up }))];
   const yaxis = { ...layout.yaxis, range: [names.length - 0.5, -0.8], showticklabels: false };
   const height = (names.length + 0.3) * (bars ? BAR : ROW) + margin.t + margin.b;
   const title = { ...layout.xaxis.title, text: inTwoLines(layout.xaxis.title.text) };
-  return { ...layout, height: height + 16, margin: { ...margin, b: margin.b + 16 }, annotations, yaxis, xaxis: { ...layout.xaxis, title }, dragmode: false };
+  return { ...layout, height: height + 16, margin: { ...margin, b: margin.b + 16 }, annotations, yaxis, xaxis: { ...layout.xaxis, title, tickangle: 0, ...thinned(layout.xaxis, width - margin.l - margin.r) }, dragmode: false };
+}
+
+// Pixels that the longest words right of the dots take.
+function wordsBeside(annotations) {
+  const lengths = annotations.filter(({ yref }) => yref === "y").map(({ text }) => text.replace(/<[^>]*>/g, "").length);
+  return 2 * EDGE + 1.2 * LETTER * Math.max(...lengths, 0);
 }
 
 // Every second label, or every third, where all would not fit.
