@@ -115,7 +115,7 @@ def _html() -> bytes:
     The first says where its server is: else the browser looks below the page's own address first, and asks twice before
     it connects, one round trip each. Streamlit's dialogs about errors are off. The second keeps what is entered while
     there is no connection, and says so. The look is there before the first page is drawn, which would jump else, and
-    behind Streamlit's own, which it changes.
+    behind Streamlit's own, which it changes, and before that of a bare page.
     """
     base = root().removesuffix("/_dpviz")
     scripts = (
@@ -127,7 +127,7 @@ def _html() -> bytes:
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
     style = f"<style>{LOOK.read_text()}{(Path(__file__).parents[1] / 'look.css').read_text()}</style>"
     return gzip.compress(
-        page.replace("<head>", f"<head>{scripts}", 1).replace("</body>", f"{style}</body>", 1).encode()
+        page.replace("<head>", f"<head>{scripts}", 1).replace("<body>", f"<body>{style}", 1).encode()
     )
 
 

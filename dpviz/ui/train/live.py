@@ -20,7 +20,8 @@ from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import training
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.questions.computed import finished
-from dpviz.questions.rendered import noted, strip
+from dpviz.questions.plain_text import first_sentences
+from dpviz.questions.rendered import LINE, noted, strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.runs.claims import claim_of_view, settings_of, trained_on
@@ -77,11 +78,23 @@ class Screen:
 
     @cached_property
     def update(self) -> Update:
+        return self._update(self.headline)
+
+    @cached_property
+    def slide_headline(self) -> str:
+        """The headline of a page that is presented: one line."""
+        return first_sentences(self.headline, LINE)
+
+    @cached_property
+    def slide_update(self) -> Update:
+        return self._update(self.slide_headline)
+
+    def _update(self, headline: str) -> Update:
         charts = [
             {"key": f"{place_of(number)}.chart", "packed": drawing.packed, "alt": drawing.alt}
             for number, drawing in enumerate(self.drawings)
         ]
-        return Update.of({"page": self.page, "headline": self.headline, "below": self.below, "charts": charts})
+        return Update.of({"page": self.page, "headline": headline, "below": self.below, "charts": charts})
 
 
 def place_of(number: int) -> str:
@@ -94,10 +107,11 @@ def unreadable(problem: Exception) -> str:
     return f"The run cannot be read now: {problem}"
 
 
-def update(engine: Engine, run: str, charts: tuple[str, ...]) -> Update:
+def update(engine: Engine, run: str, charts: tuple[str, ...], slide: bool) -> Update:
     """What browsers put in place of what they show of the run."""
     try:
-        return screen(engine, run, charts).update
+        now = screen(engine, run, charts)
+        return now.slide_update if slide else now.update
     except (KeyError, StoreError) as problem:
         return Update.of({"page": unreadable(problem)})
 

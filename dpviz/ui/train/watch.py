@@ -84,7 +84,7 @@ def _moving(engine: Engine, record: RunRecord) -> None:
             page.note(unreadable(problem), "problem")
             _let_follow(engine, run, charts, unreadable(problem), EVERY)
             return
-        page.headline(now.headline)
+        page.headline(now.slide_headline if present.presenting() else now.headline)
         beside = st.container(key="dpviz-run-charts", horizontal=True) if present.presenting() else nullcontext()
         with beside:
             for number, drawing in enumerate(now.drawings):
@@ -98,7 +98,8 @@ def _moving(engine: Engine, record: RunRecord) -> None:
 
 def _let_follow(engine: Engine, run: str, charts: tuple[str, ...], page_mark: str, every: int) -> None:
     """Let the browser look every so many milliseconds, and run the page again once its mark is another."""
-    token = updates.offer(("run", run, charts), partial(update, engine, run, charts))
+    slide = present.presenting()
+    token = updates.offer(("run", run, charts, slide), partial(update, engine, run, charts, slide))
     data = {"at": root(), "token": token, "page": page_mark, "every": every}
     _follow(key="train.follow", data=data, on_again_change=lambda: None)
 
