@@ -126,9 +126,7 @@ def _html() -> bytes:
     )
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
     style = f"<style>{LOOK.read_text()}{(Path(__file__).parents[1] / 'look.css').read_text()}</style>"
-    return gzip.compress(
-        page.replace("<head>", f"<head>{scripts}", 1).replace("<body>", f"<body>{style}", 1).encode()
-    )
+    return gzip.compress(page.replace("<head>", f"<head>{scripts}", 1).replace("<body>", f"<body>{style}", 1).encode())
 
 
 def _home(request: Request) -> Response:
