@@ -326,3 +326,15 @@ def test_trouble_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -
         [headline] = said(at, "headline")
         assert headline.count(trouble) == 1, "a run that waits says in its headline for what"
         assert said(at, "problem") == []
+
+
+def test_a_presented_run_is_its_charts_and_one_line(engine: Engine, events: list[Event]) -> None:
+    run = record(engine, TINY, events)
+    whole = said(opened(run.id), "headline")[0]
+    at = opened(run.id, present="1")
+    assert len(charts(at)) == 2
+    line = said(at, "headline")[0]
+    assert whole.startswith(line)
+    assert len(line) <= 110
+    assert [button.label for button in at.button if button.label] == []
+    assert "Present" in [button.label for button in opened(run.id).sidebar.button]

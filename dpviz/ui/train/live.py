@@ -78,23 +78,11 @@ class Screen:
 
     @cached_property
     def update(self) -> Update:
-        return self._update(self.headline)
-
-    @cached_property
-    def slide_headline(self) -> str:
-        """The headline of a page that is presented: one line."""
-        return first_sentences(self.headline, LINE)
-
-    @cached_property
-    def slide_update(self) -> Update:
-        return self._update(self.slide_headline)
-
-    def _update(self, headline: str) -> Update:
         charts = [
             {"key": f"{place_of(number)}.chart", "packed": drawing.packed, "alt": drawing.alt}
             for number, drawing in enumerate(self.drawings)
         ]
-        return Update.of({"page": self.page, "headline": headline, "below": self.below, "charts": charts})
+        return Update.of({"page": self.page, "headline": self.headline, "below": self.below, "charts": charts})
 
 
 def place_of(number: int) -> str:
@@ -110,14 +98,15 @@ def unreadable(problem: Exception) -> str:
 def update(engine: Engine, run: str, charts: tuple[str, ...], slide: bool) -> Update:
     """What browsers put in place of what they show of the run."""
     try:
-        now = screen(engine, run, charts)
-        return now.slide_update if slide else now.update
+        return screen(engine, run, charts, slide=slide).update
     except (KeyError, StoreError) as problem:
         return Update.of({"page": unreadable(problem)})
 
 
-def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
+def screen(engine: Engine, run: str, charts: tuple[str, ...], *, slide: bool = False) -> Screen:
     """The run now. What did not change since another session looked is not made again.
+
+    On a slide its headline is one line, and its charts stand side by side.
 
     Raises:
         KeyError: if there is no such run.
@@ -125,8 +114,8 @@ def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
     """
     look = take(engine, run)
     waits = "" if look.record.over else engine.waits(look.record)
-    key = ("screen", _version(look), charts, waits)
-    return MEMORY.recall(key, lambda: _made(look, charts, waits))
+    key = ("screen", _version(look), charts, waits, slide)
+    return MEMORY.recall(key, lambda: _made(look, charts, waits, slide=slide))
 
 
 def take(engine: Engine, run: str) -> Look:
@@ -169,21 +158,24 @@ def _last_step(table: Mapping[str, Array]) -> tuple[float, ...]:
     return tuple(table.get("step", EMPTY)[-1:].tolist())
 
 
-def _made(look: Look, charts: tuple[str, ...], waits: str) -> Screen:
+def _made(look: Look, charts: tuple[str, ...], waits: str, *, slide: bool) -> Screen:
     empty = look.record.over and not look.view.started  # of a run that ended before it began there is nothing to draw
     if empty:
         charts = ()
     elif look.settings is not None and not look.settings.private:  # it has no ε: loss is drawn in its place
         charts = tuple(dict.fromkeys("loss" if key in ("epsilon", "frontier", "sigma") else key for key in charts))
-    drawings = [draw(look, key, height) for key, height in zip(charts, HEIGHTS[len(charts)], strict=True)]
-    if len(charts) > 1 and not {"frontier", "norms"} & set(charts):  # charts along the steps share that axis
+    heights = HEIGHTS[1] * len(charts) if slide else HEIGHTS[len(charts)]
+    drawings = [draw(look, key, height) for key, height in zip(charts, heights, strict=True)]
+    if (
+        len(charts) > 1 and not slide and not {"frontier", "norms"} & set(charts)
+    ):  # charts along the steps share that axis
         figures_aligned = training.aligned([drawing.figure for drawing in drawings])
         drawings = [one._replace(figure=figure) for one, figure in zip(drawings, figures_aligned, strict=True)]
     return Screen(
         state=(look.record.state, look.record.desired),
         moving=look.view.steps.get("step", EMPTY).size > 0,
         final=look.record.over and not tight_waiting(look.view),
-        headline=headline(look, waits),
+        headline=first_sentences(headline(look, waits), LINE) if slide else headline(look, waits),
         drawings=tuple(one._replace(packed=packed(one.figure)) for one in drawings),
         below=("" if empty else strip(figures(look))) + "".join(map(noted, notes(look))) + _quiet(setting_line(look)),
     )

@@ -79,12 +79,12 @@ def _moving(engine: Engine, record: RunRecord) -> None:
     bound, run, charts = Boundary("train", TRAIN), record.id, _charts()
     with bound.part("charts"):
         try:
-            now = screen(engine, run, charts)
+            now = screen(engine, run, charts, slide=present.presenting())
         except (KeyError, StoreError) as problem:
             page.note(unreadable(problem), "problem")
             _let_follow(engine, run, charts, unreadable(problem), EVERY)
             return
-        page.headline(now.slide_headline if present.presenting() else now.headline)
+        page.headline(now.headline)
         beside = st.container(key="dpviz-run-charts", horizontal=True) if present.presenting() else nullcontext()
         with beside:
             for number, drawing in enumerate(now.drawings):
