@@ -12,6 +12,7 @@ const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart 
 // Presented: the pixels of a usual page that are as high as the window; what stands below the chart, in pixels and in
 // shares of the window's height; and the share of the window that all plots have at least, of which type makes room.
 const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05 };
+const TABLET = 0.29; // of a window's height: a chart above all controls
 const EDGE = 12; // pixels right of the plot
 const LETTER = 6.6; // pixels of one, about
 const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
@@ -53,7 +54,8 @@ export function heightHere(plot, layout, fills, cautions = [], scale = null) {
     const chips = CHIP * (names > 9 ? 2 : Math.ceil(names / 3));
     return window.innerHeight < UPRIGHT ? most : Math.min(most, Math.floor(SHARE * window.innerHeight - chips));
   }
-  if (!(fills || scale) || window.innerWidth < WIDE) return null;
+  if (!(fills || scale)) return null;
+  if (window.innerWidth < WIDE) return scale || meta?.rows ? null : Math.min(height, Math.max(TABLET * window.innerHeight, LOWEST));
   if (scale) return Math.max(Math.floor(roomBelow(plot, belowSlide(), cautions, scale) / scale), meta?.rows ? height : 0);
   const left = STEP * Math.floor(roomBelow(plot, BELOW, cautions) / STEP);
   const ofNames = margin.t + margin.b + GAP * (meta?.ends?.length ?? 0); // else they would lie on each other
