@@ -58,7 +58,8 @@ def _choice(page: Page) -> None:
     if page.groups:
         controls.listed(page.choice, page.groups)
     else:
-        controls.choice(page.choice, horizontal=not page.choice.tall, then=history.open_question)
+        tall = page.choice.tall
+        controls.choice(page.choice, horizontal=not tall, label_visible=False, then=history.open_question)
 
 
 def in_view(page: Page, question: AnyQuestion, now: SettingsSnapshot) -> Sequence[FieldControl]:
