@@ -227,6 +227,9 @@ SEQUENCE = (5, 4)
 LATER, HIDDEN = torch.ones(5, 5, dtype=torch.bool).triu(1), {"need_weights": False}
 FOLLOWED = {
     "own softmax": reads(lambda: nn.Linear(4, 4), lambda m, x: m(x).mean(1).softmax(1), 4),
+    "weights of one's own": reads(
+        lambda: nn.Linear(4, 4), lambda m, x: functional_call(m, {"weight": m.weight.tanh()}, (x,)).mean(1), 4
+    ),
     "lstm": reads(lambda: nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6),
     "lstm, two ways, deep": reads(
         lambda: nn.LSTM(4, 3, num_layers=2, bidirectional=True), lambda m, x: m(turned(x))[0][-1], 6
