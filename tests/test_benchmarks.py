@@ -14,7 +14,7 @@ from benchmarks.compare_hand import HEAD, every_slider, rows
 from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt
 from benchmarks.scale import __main__ as scale
-from benchmarks.scale.parts import Row
+from benchmarks.scale.parts import PARTS, Row
 
 STEPS = [1, 200, 40_000]
 
@@ -74,7 +74,7 @@ def test_a_part_that_fails_is_a_row_that_says_why(monkeypatch: pytest.MonkeyPatc
         yield Row("first", "–", "1 s", None)
         raise RuntimeError("no | memory")
 
-    monkeypatch.setitem(scale.PARTS, "broken", broken)
+    monkeypatch.setitem(PARTS, "broken", broken)
     text, failed = scale.measured("broken")
     assert failed
     assert text.splitlines()[-2:] == [

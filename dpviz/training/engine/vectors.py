@@ -1,12 +1,14 @@
 """Parameters and sums of their gradients as one vector, which also has the parameters' shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch._utils import _unflatten_dense_tensors
 
 from dpviz.training.engine.rounding import MOST_ROWS
+
+_in_pieces: Callable[..., Sequence[Tensor]] = _unflatten_dense_tensors  # PyTorch gives it no types
 
 
 def flatten_parameters(network: nn.Module) -> Tensor:
@@ -23,7 +25,7 @@ def flatten_parameters(network: nn.Module) -> Tensor:
 
 def shaped(vector: Tensor, parameters: Sequence[nn.Parameter]) -> tuple[Tensor, ...]:
     """The memory of a vector (p,) shaped as the parameters."""
-    return tuple(_unflatten_dense_tensors(vector, parameters))  # type: ignore[no-untyped-call]
+    return tuple(_in_pieces(vector, parameters))
 
 
 class BlockSums:
