@@ -288,3 +288,31 @@ def test_panels_of_a_figure_stand_below_each_other_on_a_phone_and_a_chip_hides_a
     chips.nth(1).click()
     page.wait_for_function(f"() => ({SEEN})('DP, best λ') === 0")
     assert page.evaluate(SEEN, "DP, λ = 24") == 3
+
+
+@pytest.mark.sweep
+def test_a_lecturer_pins_two_states_and_goes_through_them_by_keys(page: Page) -> None:
+    """From Home in six actions: the door, a slider, a pin, the slider, a pin, Present; then one key for each stop."""
+    open_page(page)
+    main_area(page).get_by_role("link", name="See").first.click()
+    page.wait_for_url("**/compose*")
+    wait_idle(page)
+    said = []
+    for key in ("End", "Home"):
+        slider(page, "sigma").press(key)
+        wait_idle(page)
+        page.get_by_test_id("stSidebar").get_by_role("button", name="Pin this state").click()
+        wait_idle(page)
+        said.append(text(page, "sigma").input_value())
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Present").click()
+    wait_idle(page)
+    expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
+    stops = []
+    for _ in said:
+        page.keyboard.press("ArrowRight")
+        wait_idle(page)
+        stops.append(text(page, "sigma").input_value())
+    assert sorted(stops) == sorted(said)
+    page.keyboard.press("Escape")
+    wait_idle(page)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
