@@ -1753,10 +1753,38 @@ FAULTS = (
         "tests/accounting/test_langevin.py::test_without_a_word_the_noise_is_that_of_algorithm_1_whose_cost_is_larger",
     ),
     Fault(
+        "a mark of two settings pulls each by the other's place",
+        "dpviz/questions/langevin/region.py",
+        "sets=(BATCH, FIRST)",
+        "sets=(FIRST, BATCH)",
+        "tests/questions/test_pulled.py::test_a_mark_is_where_its_setting_is_and_goes_where_it_goes",
+    ),
+    Fault(
+        "a mark jumps to the mouse that takes it",
+        "dpviz/charts/browser/grips.js",
+        "(pointer.x - off.x - left) / width",
+        "(pointer.x - left) / width",
+        "tests/js/test_javascript.py::test_scripts",
+    ),
+    Fault(
+        "Escape enters what was typed over a number in a headline",
+        "dpviz/charts/browser/sentence.js",
+        'close(key === "Enter")',
+        "close(true)",
+        "tests/js/test_javascript.py::test_scripts",
+    ),
+    Fault(
+        "a pull elsewhere is taken out of the hand by an earlier answer",
+        "dpviz/charts/browser/slider.js",
+        "return this.drag !== null || this.pulledFrom !== null;",
+        "return this.drag !== null;",
+        "tests/js/test_javascript.py::test_scripts",
+    ),
+    Fault(
         "the risk's curve is drawn by chords",
         "dpviz/questions/noise/risk.py",
-        "stairs=True",
-        "stairs=False",
+        'stairs="falling"',
+        "stairs=None",
         "tests/questions/test_risk.py::test_the_curve_lies_nowhere_below_the_risk",
     ),
     Fault(
@@ -1909,8 +1937,8 @@ FAULTS = (
     Fault(
         "an answer undoes an entry that it does not know",
         "dpviz/charts/browser/number.js",
-        "if (this.entry.ahead(data.seen) || this.slider?.drag) return;",
-        "if (this.slider?.drag) return;",
+        "if (this.entry.ahead(data.seen) || this.slider?.held) return;",
+        "if (this.slider?.held) return;",
         _SCRIPTS,
     ),
     Fault(

@@ -27,7 +27,7 @@ OTHER_THINGS = {
     "odometer": {"questions/budget/policy.py", "questions/budget/trained.py"},
     "renyi": {"accounting/tuning.py"},
     "tight": {
-        "accounting/solve.py", "accounting/tuning.py", "questions/langevin/cost.py",
+        "accounting/solve.py", "accounting/tuning.py", "questions/check/translation.py", "questions/langevin/cost.py",
         "questions/orders/known.py", "questions/tight_band.py",
     },
 }  # fmt: skip

@@ -163,8 +163,12 @@ test("a hand that pulls the number elsewhere moves it as its own slider, and is 
   mount({ text: "2", value: 2, seen: 0 });
   assert.deepEqual([text.value, range.value], ["1", 0], "an earlier answer does not take it out of the hand");
   assert.deepEqual(sent, []);
-  pull({ phase: "end" });
+  t.mock.timers.tick(400); // the hand rests
   assert.deepEqual(sent.map(({ text, exact }) => [text, exact]), [["1", true]]);
+  mount({ text: "1.0", value: 1, seen: sent[0].n });
+  assert.equal(text.value, "1", "nor does the answer to where it rests");
+  pull({ phase: "end" });
+  assert.equal(text.value, "1.0");
   pull({ phase: "type", text: "3,5" });
   assert.deepEqual([sent.at(-1).text, sent.at(-1).exact], ["3,5", false]);
   assert.deepEqual(moves.at(-1), ["enter", "3,5"]);
