@@ -35,6 +35,11 @@ from dpviz.questions.attack.shared import ATTACKS
 from dpviz.questions.methods import left_out, without
 
 FALSE_POSITIVES, LOG_RATES = number("arocf"), flag("arocl")
+ABOUT = {
+    "pair": "What this ε and δ alone allow: the same for every mechanism that has them.",
+    "unsampled": "One step in which everybody takes part, exactly.",
+    "guess": "An attacker who has seen nothing: members and non-members are called members equally often.",
+}
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 POINTS = 120  # of the privacy curve
 SELDOM = 0.001  # false positives of an attack that must almost never be wrong
@@ -122,7 +127,7 @@ def roc(
     lines = []
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
-        lines.append(Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BROWN, kept=False))
+        lines.append(_line("pair", "one (ε, δ)", x, pair, look.BROWN))
         facts = replace(facts, success=facts.alone, bound=(np.array([epsilon]), np.array([delta])))
     if math.isfinite(epsilon) and Renyi().family not in excluded:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
@@ -132,9 +137,14 @@ def roc(
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=(at, failure))
     if facts.unsampled is not None:
         exact = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=facts.unsampled))
-        lines.append(Line("unsampled", "one step, no sampling", x, exact, look.SOLID, color=look.MAUVE, kept=False))
-    lines.append(Line("guess", "guessing", x, x, look.SOLID, color=look.GREY, kept=False, approximate=True))
+        lines.append(_line("unsampled", "one step, no sampling", x, exact, look.MAUVE))
+    lines.append(replace(_line("guess", "guessing", x, x, look.GREY), approximate=True))
     return Answer(replace(rates_plot(tuple(lines), log=log_rates), rings=attacker(facts)), facts)
+
+
+def _line(key: str, name: str, x: Array, y: Array, color: str) -> Line:
+    """A curve that is no accountant's, and does not stay when it is pinned."""
+    return Line(key, name, x, y, look.SOLID, color=color, kept=False, about=ABOUT[key])
 
 
 def attacker(f: RocFacts) -> tuple[Ring, ...]:

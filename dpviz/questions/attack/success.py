@@ -118,7 +118,8 @@ def lines(facts: SuccessFacts, x: Array) -> Iterator[Line]:
         yield Line("accuracy", "right guesses", x, right, look.SOLID, color=look.GREEN)
         yield Line("belief", "belief", x, belief, look.SOLID, color=look.ORANGE)
         return
-    yield Line("bound", "bound of (ε, δ)", x, right, look.SOLID, color=look.GREEN)
+    about = "No attack on what has this ε, at the chosen δ, is right more often."
+    yield Line("bound", "bound of (ε, δ)", x, right, look.SOLID, color=look.GREEN, about=about)
     pure = np.asarray(dpviz.attack_success(x))
     if float((right - pure).max()) > 1e-3:
         yield Line("pure", "δ = 0", x, pure, look.SOLID, color=look.MAUVE, kept=False)

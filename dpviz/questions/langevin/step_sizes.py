@@ -23,6 +23,12 @@ THEOREMS = {
     "theorem4": ("Theorem 4, fixed", look.GREEN),
     "wang": ("Wang et al. 2015", look.ORANGE),
 }
+ABOUT = {
+    "theorem3": "The largest first step for which Theorem 3 of Li et al. (2019) proves this ε, where steps decrease.",
+    "theorem4": "The largest step for which Theorem 4 of Li et al. (2019) proves this ε, where all steps are equal.",
+    "wang": "The largest step for which Wang, Fienberg and Smola (2015) prove this ε, for SGLD with equal steps.",
+    "numerical": "The largest first step for which the PLD accountant proves this ε, kept until its next point.",
+}
 SHORT = {"theorem3": "Theorem 3", "theorem4": "Theorem 4"}
 NOISES = {"algorithm1": "Algorithm 1's noise, η/N", "sgld": "SGLD's noise, 2η/N"}
 PRINTED = (50_000.0, 10_000, 1.0, 0.1)  # N, T, L and ε of the example in Li et al. 2019, Section 3.1
@@ -102,7 +108,8 @@ def compared(f: ComparedFacts) -> LinePlot:
         for one in both_noises(chain):
             key, style = ("numerical", look.NEUTRAL) if one is chain else ("numerical_other", look.DASHED)
             y, name = inverse / one.setting.cost, f"PLD, {one.variance}"
-            lines.append(Line(key, name, along, y, style, color=look.GREY, kept=one is chain, stairs="falling"))
+            stairs = Line(key, name, along, y, style, color=look.GREY, kept=one is chain, stairs="falling")
+            lines.append(replace(stairs, about=ABOUT["numerical"]))
         if f.numerical.at_target > 0:
             rings.append(replace(ring(place, f.numerical_size(chain), look.GREY), name=""))
     return replace(plot, lines=tuple(lines), rings=tuple(rings), regions=wang_region(chain))
@@ -314,7 +321,8 @@ def sizes(chain: SamplerPlan, x: Array, largest: Callable[[str], Array], axis: A
     lines = []
     for theorem in theorems(chain):
         name, color = THEOREMS[theorem]
-        lines.append(Line(theorem, name, x, largest(theorem), look.SOLID, color=color, kept=theorem == chain.theorem))
+        line = Line(theorem, name, x, largest(theorem), look.SOLID, color=color, kept=theorem == chain.theorem)
+        lines.append(replace(line, about=ABOUT[theorem]))
     return LinePlot(axis, step_size_axis("largest first step size η₁"), tuple(lines), end_values=False)
 
 
