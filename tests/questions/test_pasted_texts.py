@@ -142,7 +142,7 @@ LOOPS = {
 def test_loops_give_the_steps_that_they_may_take(loop: str, fewest: int, most: int) -> None:
     answer: Any = dpviz.ask("check", code=HEAD + loop, claimed=0.01).answer
     assert not set(answer.given["unsettled"]) - {"delta", "kclaim", "clip"}
-    assert (answer.facts.length.fewest, answer.facts.length.most) == (fewest, most)
+    assert (answer.facts.program.length.fewest, answer.facts.program.length.most) == (fewest, most)
     [(_, count)] = dpviz.translate(HEAD + loop).events
     assert count == most
 
@@ -226,8 +226,8 @@ def test_added_batches_are_poisson_samples_or_one_larger_batch() -> None:
     text = HEAD.replace("256", "32") + "accumulation_steps = 8\nepochs = 60\n"
     values = {"code": text, "claimed": 1.0, "adjacency": "add_remove"}
     independent, fixed = (dpviz.ask("check", sampler=sampler, **values).answer for sampler in ("poisson", "fixed"))
-    steps = independent.facts.length.most
-    assert steps == fixed.facts.length.most == 14063
+    steps = independent.facts.program.length.most
+    assert steps == fixed.facts.program.length.most == 14063
     exact = dpviz.epsilon("tight", mechanism=dpviz.PersonRows(1.1, 32 / 60000, 8), steps=steps, delta=1e-5)
     assert independent.facts.high == pytest.approx(exact, rel=1e-9)
     whole = dpviz.ask("check", size=60000, batch=256, epochs=60, noise_multiplier=1.1, sampler="fixed", claimed=1.0)

@@ -12,6 +12,7 @@ from dpviz.accounting.methods import Moments, Tight
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, within_one_percent
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
+from dpviz.charts.marks import floats
 from dpviz.fields import number, numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import RATE, SIGMA, STEPS, Answer, Formula, Metric, Note, Question, Slow, Words, setting, units
@@ -107,7 +108,7 @@ def tail_lines(x: Array, moments: Array) -> tuple[Line, ...]:
 
 def places(end: float, epsilon: float) -> Array:
     """ε where the tight δ is computed, the one asked for among them."""
-    return np.unique([*np.linspace(0.0, 0.95 * end, TIGHT_POINTS), min(epsilon, end)])
+    return np.unique([*np.linspace(0.0, 0.95 * end, TIGHT_POINTS), epsilon])
 
 
 def tight_key(answer: Answer[TailFacts]) -> tuple[float, ...] | None:
@@ -138,13 +139,14 @@ def tail_soon(answer: Answer[TailFacts]) -> Band:
 
 
 def with_tail(answer: Answer[TailFacts], band: Band) -> Answer[TailFacts]:
-    """The interval in chart and facts."""
+    """The interval in facts, and in the chart as far as that reaches."""
     assert isinstance(answer.plot, LinePlot)
     facts = answer.facts
     at = int(np.abs(np.asarray(band.x) - facts.epsilon).argmin())
     if float(band.x[at]) == facts.epsilon:
         facts = replace(facts, interval=(float(band.lower[at]), float(band.upper[at])))
-    bands = (band,) if len(band.x) > 1 else ()
+    x, lower, upper = (floats(values)[floats(band.x) <= facts.end] for values in (band.x, band.lower, band.upper))
+    bands = (replace(band, x=x, lower=lower, upper=upper),) if len(x) > 1 else ()
     return replace(answer, plot=replace(answer.plot, bands=bands), facts=facts)
 
 
