@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
 
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.runs import recorded as recorded_module
@@ -212,7 +213,7 @@ def test_charging_costs_little(
         self._before_step()
         self._done += 1
         clock.now += step
-        return Step(self.done, 0, 0.0, 0.0, self)
+        return Step(self.done, 0, torch.zeros(1), torch.zeros(1), self)
 
     for _ in recorded(mine, folder=tmp_path):
         pass
