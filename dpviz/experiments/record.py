@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._arrays import Array
+from dpviz._remember import remembered
 
 COMMAND = "make papers"
 
@@ -154,10 +154,10 @@ def recorded(key: str) -> ExperimentRecord:
     file = folder() / f"{key}.json"
     if not file.exists():
         raise ValueError(f"Expected a record of {key!r}, found none: run '{COMMAND}' to create it.")
-    return _read(file, file.stat().st_mtime_ns)
+    return _read(str(file), file.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=16)
-def _read(file: Path, _: int) -> ExperimentRecord:
+@remembered
+def _read(file: str, _: int) -> ExperimentRecord:
     """The record in this file, read again after a change."""
-    return ExperimentRecord.from_text(file.read_text(encoding="utf-8"))
+    return ExperimentRecord.from_text(Path(file).read_text(encoding="utf-8"))

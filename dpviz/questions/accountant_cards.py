@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.bayesian import accountant as bayesian
@@ -47,7 +47,7 @@ def with_abouts(plot: Plot) -> Plot:
     return replace(plot, lines=lines, bands=bands)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _about(key: str) -> str:
     """The accountant's own words; empty for what is none."""
     try:

@@ -69,8 +69,8 @@ def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
     drawn = frames.rendered
 
-    def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
-        return drawn(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
+    def only_small(question: Any, answer: Any, plot: Any, *, slide: bool) -> dict[str, Any]:
+        return drawn(question, answer, plot, slide=slide) if answer.given["noise_multiplier"] < 9 else breaks()
 
     monkeypatch.setattr(frames, "rendered", only_small)
     at = open_app("orders", "sigma=3&leta=0.2")
@@ -90,9 +90,9 @@ def test_a_way_on_runs_more_than_the_fragment_of_its_button(monkeypatch: pytest.
     """A browser runs a button's fragment alone, here that of the answer: controls would keep the values that failed."""
     drawn, fragments = frames.rendered, list[str | None]()
 
-    def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
+    def only_small(question: Any, answer: Any, plot: Any, *, slide: bool) -> dict[str, Any]:
         if answer.given["noise_multiplier"] < 9:
-            return drawn(question, answer, plot, height)
+            return drawn(question, answer, plot, slide=slide)
         fragments.append(ThreadState.get().fragment_id)
         return breaks()
 

@@ -81,7 +81,7 @@ def shown(at: AppTest) -> tuple[str, str]:
         ("orders", "oview=divergence", "q", "0.02"),
         ("attack", "aview=town", "target", "2"),
         ("noise", "noiseview=solve", "target", "1"),
-        ("budget", "bview=policy", "target", "4"),
+        ("budget", "bview=policy&preset=", "target", "4"),
         ("langevin", "lview=region", "target", "0.2"),
         # A person's units: another batch keeps N and the epochs, so it moves q and T.
         ("compose", "curves=moments.strong&units=person", "batch", "256"),

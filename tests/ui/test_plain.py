@@ -55,6 +55,7 @@ KNOWN = {
     "page.py": {"help", "label", "name", "f'Runs {first + 1:,} to {min(first + PAGE, number):,} of {number:,}'"},
     "panel.py": {"words"},  # a number of settings
     "plan.py": {"help"},  # a button's own words
+    "strip.py": {"help", "f'Read {poisson.words}'"},  # a button's own words; numbers of steps
     "watch.py": {"label", "help", "record.steps"},  # a button's own words; a number
 }
 
