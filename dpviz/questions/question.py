@@ -150,7 +150,7 @@ class Question(Generic[F]):
         groups = {name: [one for item in items for one in self._controls(item)] for name, items in named.items()}
         in_units = any(one.drawn_as == UNITS.key for several in groups.values() for one in several)
         show = [*groups.get("Show", ()), *experts(*(UNITS,) * in_units)]
-        return groups | ({"Show": show} if show else {})
+        return (groups | ({"Show": show} if show else {})) or {"Question": []}  # the choice of another stands there
 
     def _controls(self, item: Item | str) -> Iterable[FieldControl]:
         return map(control, _fields(self.settings[item]) if isinstance(item, str) else (item,))
