@@ -60,7 +60,7 @@ def test_the_end_of_the_steps_is_pulled_on_the_chart_and_everything_follows(page
 
 def test_marks_are_pulled_whose_controls_are_not_in_sight(page: Page) -> None:
     open_page(page, "noise")
-    expect(slider(page, "sigma")).to_have_count(0)
+    expect(slider(page, "sigma")).not_to_be_visible()
     before = headline(page).inner_text()
     _, y = pull(page, knob(page, "y"), 0, -40)
     expect(headline(page)).not_to_have_text(before)
@@ -73,7 +73,7 @@ def test_marks_are_pulled_whose_controls_are_not_in_sight(page: Page) -> None:
     page.mouse.up()
     wait_idle(page, settle_ms=700)
     assert "sigma=" in page.url
-    page.get_by_text("Mechanism", exact=True).click()
+    page.get_by_role("radio", name="Mechanism").click()
     wait_idle(page)
     assert f"sigma={text(page, 'sigma').input_value()}" in page.url
     assert everything(page) == afresh(page)

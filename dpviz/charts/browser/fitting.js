@@ -15,6 +15,7 @@ const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05 };
 const TABLET = 0.29; // of a window's height: a chart above all controls
 const EDGE = 12; // pixels right of the plot
 const LETTER = 6.6; // pixels of one, about
+const LABEL = 15; // pixels from one label of an upright axis to the next, at least
 const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
 const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots, at most
 
@@ -116,10 +117,12 @@ function narrowLayout(layout, width, most) {
     margin.b += 16;
   }
   const height = Math.min(layout.height, most);
+  const yaxis = layout.yaxis && { ...layout.yaxis, ...apart(layout.yaxis, height - margin.t - margin.b) };
   const within = annotations.map((note) => (note.name === RING ? inside(note, layout.yaxis, height - margin.t - margin.b) : note));
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations: within, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
+  if (yaxis) other.yaxis = yaxis;
   return other;
 }
 
@@ -164,6 +167,18 @@ function thinned({ ticktext, tickvals }, inner) {
   const longest = Math.max(...ticktext.map((text) => text.replace(/<[^>]*>/g, "").length));
   const every = Math.ceil((ticktext.length * (longest * LETTER + 8)) / inner);
   return { tickvals, ticktext: ticktext.map((text, i) => (i % every ? "" : text)) };
+}
+
+// The labels of an upright axis that is `inner` pixels high, without those that would touch: powers of ten stay first.
+function apart({ ticktext, tickvals, range, type }, inner) {
+  if (!ticktext?.length || !range) return {};
+  const scale = new Scale({ range, type });
+  const places = tickvals.map((value) => inner * scale.of(value));
+  const round = (k) => type === "log" && Number.isInteger(Math.round(Math.log10(tickvals[k]) * 1e6) / 1e6);
+  const order = [...places.keys()].sort((a, b) => round(b) - round(a) || a - b);
+  const kept = [];
+  for (const k of order) if (kept.every((other) => Math.abs(places[other] - places[k]) >= LABEL)) kept.push(k);
+  return { ticktext: ticktext.map((text, k) => (kept.includes(k) ? text : "")) };
 }
 
 function inTwoLines(text) {

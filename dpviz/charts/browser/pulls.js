@@ -39,7 +39,7 @@ export class Pulls {
 
   // What was wrongly typed over a number whose control is not in sight.
   sayWrong() {
-    const seen = (field) => document.querySelector(`.dpviz-number[data-field="${field}"]`);
+    const seen = (field) => document.querySelector(`.dpviz-number[data-field="${field}"]`)?.offsetParent; // of an open group
     const wrong = Object.values(this.says).find((says) => says.wrong && !seen(says.field))?.wrong;
     const words = wrong ? `${wrong} The last good value is used.` : "";
     this.wrong.className = words && "dpviz-problem";
