@@ -133,7 +133,9 @@ class MountedChart {
     this.figure = this.fitting(this.complete(this.whole, this.data.slow_parts, this.moves()));
     const { height } = this.figure.layout;
     this.plot.style.height = `${height}px`;
-    this.plot.style.marginBottom = this.scale ? `${(this.scale - 1) * height}px` : "";
+    const high = (this.scale ?? 1) * height;
+    this.room = resized ? high : Math.max(this.room, high); // what stands below keeps its place under a hand
+    this.plot.style.marginBottom = this.scale ? `${this.room - height}px` : "";
     this.plot.classList.toggle("fitted", this.figure !== this.whole);
     this.plot.classList.toggle("fills", Boolean(this.data.fills) && !this.scale);
     this.root.closest('[data-testid="stElementContainer"]')?.style.setProperty("--dpviz-high", `${height}px`);
@@ -232,7 +234,7 @@ class MountedChart {
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     this.stands(figure);
     this.offerFit();
-    if (!this.movement.last && !this.data.slow_parts) hear();
+    if (!this.movement.last && !this.data.slow_parts) hear(this.data.words?.headline ?? "");
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     counted(this.plot, "drawn");
     this.movement.follow();

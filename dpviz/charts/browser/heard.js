@@ -13,9 +13,9 @@ export function listen() {
   region.setAttribute("role", "status");
 }
 
-// The words of the headline now; what was said already is not said again.
-export function hear() {
-  const words = document.querySelector(".dpviz-headline")?.textContent ?? "";
+// The words of the headline now, as HTML; what was said already is not said again.
+export function hear(headline) {
+  const words = new DOMParser().parseFromString(headline, "text/html").body.textContent;
   if (told && words !== told) region.textContent = words; // the first is read with the page
   told = words;
 }
