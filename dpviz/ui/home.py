@@ -86,7 +86,7 @@ def _dial(guess: Guess | None) -> str:
     return (
         f'<div class="dpviz-strip dpviz-dial"><svg viewBox="0 0 120 66" aria-hidden="true"><path d="{ARC}"/>'
         f'<path class="right" pathLength="100" stroke-dasharray="{share:.1f} 100" d="{ARC}"/></svg>'
-        f"<b>{guess.right}</b><i>50 %</i><i>100 %</i><p>no attack is right<br>more often</p></div>"
+        f"<i>50 %</i><b>{guess.right}</b><i>100 %</i><p>no attack is right<br>more often</p></div>"
     )
 
 

@@ -17,7 +17,7 @@ AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 # `contrast.py`, and curves that are clipped at the plot's edge would lie over the page for axe.
 JUDGED = """
 async (rules) => {
-  const drawings = [...document.querySelectorAll('.js-plotly-plot .main-svg')];
+  const drawings = [...document.querySelectorAll('.js-plotly-plot .main-svg, .dpviz-number svg')];
   for (const drawing of drawings) drawing.style.visibility = 'hidden';
   const found = await axe.run(document, {resultTypes: ['violations', 'incomplete'], ...rules});
   for (const drawing of drawings) drawing.style.visibility = '';

@@ -68,7 +68,7 @@ def press(tab: Browser, field: str, place: float) -> tuple[float, float]:
 
 def height_in(picture: Image.Image, x: float, y: float, colour: str) -> int:
     """How many pixels above and below a place have a colour, "#rrggbb"."""
-    pixels = [picture.getpixel((x, y + away)) for away in range(-24, 25)]
+    pixels = [picture.getpixel((x, y + away)) for away in range(-24, 25) if y + away < picture.height]
     return pixels.count(ImageColor.getrgb(colour.strip()))
 
 

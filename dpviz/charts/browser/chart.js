@@ -167,9 +167,10 @@ class MountedChart {
 
   resize() {
     const width = Math.round(this.plot.clientWidth);
-    const size = `${width} ${window.innerHeight}`;
-    if (!this.shown || !width || size === this.size) return;
-    this.size = size;
+    const given = `${Math.round(this.root.clientWidth)} ${window.innerHeight}`;
+    if (!this.shown || !width || (width === this.width && given === this.given)) return;
+    this.another ||= given !== this.given; // else it is drawn at another scale alone, and keeps its room
+    Object.assign(this, { width, given });
     clearTimeout(this.resizing);
     this.resizing = setTimeout(() => this.resized(), 60);
   }
@@ -177,7 +178,8 @@ class MountedChart {
   // To another size; drawn anew where names go below the plot or come back.
   resized() {
     if (!this.plot.isConnected || !this.shown) return;
-    this.fitIn({ resized: true });
+    this.fitIn({ resized: this.another });
+    this.another = false;
     if (this.figure === this.shown) this.plotter.resize().then(() => this.grips.stand());
     else this.again({ own: true });
   }
