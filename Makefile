@@ -40,15 +40,15 @@ bench: ## Measure speed beside other libraries in the same run
 		[ ! -e "$$script" ] || $(WITH) PYTHONPATH=. $(PY) "$$script" || exit 1; \
 	done
 
-bench-scale: ## Measure stores, runs, viewers, accounting and steps against goals; write docs/scale.md (a quarter of an hour)
+bench-scale: ## Measure stores, runs, viewers, accounting and steps against goals; write docs/work/scale.md (a quarter of an hour)
 	@$(INSTALL) dev
 	@$(WITH) $(PY) -m benchmarks.scale
 
-bench-gpu: ## Try private steps on a GPU and write docs/gpu.md (eight minutes at most)
+bench-gpu: ## Try private steps on a GPU and write docs/work/gpu.md (eight minutes at most)
 	@$(INSTALL) dev
 	@$(PY) -m benchmarks.gpu
 
-evidence: ## Try the promises again and write docs/evidence.md (about ten minutes)
+evidence: ## Try the promises again and write docs/work/evidence.md (about ten minutes)
 	@$(INSTALL) dev
 	@$(WITH) $(PY) -m benchmarks.evidence
 
@@ -56,7 +56,7 @@ papers: ## Run the experiments behind figures again, from nothing (under an hour
 	@$(INSTALL) dev
 	@$(WITH) $(PY) -m dpviz.experiments
 
-attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/attacks.md (some twenty minutes)
+attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/work/attacks.md (some twenty minutes)
 	@$(INSTALL) dev
 	@$(WITH) $(PY) -m tools.attack
 

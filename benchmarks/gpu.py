@@ -1,6 +1,6 @@
 """Private steps on a GPU: the same numbers as on a CPU, their price, what makes the host wait, and what is refused.
 
-make bench-gpu                             # needs a GPU; eight minutes at most; writes docs/gpu.md line by line
+make bench-gpu                             # needs a GPU; eight minutes at most; writes docs/work/gpu.md line by line
 python -m benchmarks.gpu --device cpu      # the same on a CPU with small settings, printed alone: a dry run
 
 Each part prints its lines as soon as it has them, and says why where it fails; no part begins once the time is up.
@@ -32,7 +32,7 @@ from dpviz.training.networks.residual import Residual
 from dpviz.training.session import Session
 from dpviz.training.settings import RunSettings
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "gpu.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "work" / "gpu.md"
 SECONDS, ROUNDS, BOUND = 480.0, 15, 0.5
 READS = ("aten::_local_scalar_dense", "Memcpy DtoH")
 

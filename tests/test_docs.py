@@ -22,22 +22,37 @@ def test_the_site_builds(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", "tools/mkdocs.yml", "-d", tmp_path]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert built.returncode == 0, built.stdout + built.stderr
-    reference = (tmp_path / "reference" / "index.html").read_text()
+    reference = (tmp_path / "use" / "reference" / "index.html").read_text()
     # The list of methods is a value; everything else is explained.
     assert [name for name in dpviz.__all__ if f'id="dpviz.{name}"' not in reference] == ["METHODS"]
     assert "<blockquote>" not in reference, "an example that is shown as a quotation"
 
 
+def test_the_index_names_every_page_once() -> None:
+    docs = ROOT / "docs"
+    named = re.findall(r"\]\((\w+/[\w-]+\.md)\)", (docs / "index.md").read_text())
+    assert sorted(named) == sorted(str(page.relative_to(docs)) for page in docs.glob("*/*.md"))
+
+
+def test_links_between_pages_lead_to_files() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").glob("*.md")]
+    links = {(page, link) for page in pages for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())}
+    assert len(links) > 40
+    assert {(page, link) for page, link in links if not (page.parent / link).exists()} == set()
+
+
 def test_the_accountants_and_terms_are_these(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "tools.cards", tmp_path], cwd=ROOT, check=True)
     for name in ("accountants.md", "glossary.md"):
-        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text(), "run: python -m tools.cards"
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / "use" / name).read_text(), "run: python -m tools.cards"
 
 
 def test_the_picture_is_of_these_contracts(tmp_path: Path) -> None:
     drawn = tmp_path / "drawn.svg"
     subprocess.run([sys.executable, "tools/picture.py", drawn], cwd=ROOT, check=True)
-    assert drawn.read_text() == (ROOT / "docs" / "architecture.svg").read_text(), "run: python tools/picture.py"
+    assert drawn.read_text() == (ROOT / "docs" / "work" / "architecture.svg").read_text(), (
+        "run: python tools/picture.py"
+    )
 
 
 # The README.
@@ -58,7 +73,7 @@ def test_the_example_gives_the_stated_numbers() -> None:
 
 def test_the_table_of_loaders_has_these_numbers() -> None:
     """Rounded so that both ends hold."""
-    q, text = 256 / 60_000, (ROOT / "docs" / "using.md").read_text("utf-8")
+    q, text = 256 / 60_000, (ROOT / "docs" / "use" / "using.md").read_text("utf-8")
     for title, mechanism, steps, digits in (
         ("Gaussian, add or remove one", SampledGaussian(1.1, q), 3516, 3),
         ("cut to a largest batch", TruncatedPoisson(1.1, q, 60_000, 320), 3516, 3),
@@ -74,7 +89,7 @@ def test_the_table_of_loaders_has_these_numbers() -> None:
 
 
 def test_the_engineers_lines_fill_the_form_of_a_claim() -> None:
-    text = (ROOT / "docs" / "using.md").read_text("utf-8")
+    text = (ROOT / "docs" / "use" / "using.md").read_text("utf-8")
     (lines,) = [block for block in re.findall(r"^```\n(.*?)^```", text, re.S | re.M) if "runs_tried" in block]
     found = filled(lines).texts(set())
     expected = {"ksigma": "1.1", "n": "60000", "kbatch": "256", "kepochs": "60", "ksampler": "shuffled"}
@@ -93,7 +108,7 @@ def test_the_picture_is_there_and_small() -> None:
 
 
 def test_the_worked_example_of_one_s_own_data_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (ROOT / "docs/own-data.md").read_text()
+    section = (ROOT / "docs/use/own-data.md").read_text()
     shell = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
     assert shell is not None
     monkeypatch.setenv("HOME", str(tmp_path))

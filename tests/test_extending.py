@@ -1,4 +1,4 @@
-"""What docs/extending.md shows works as it stands there."""
+"""What docs/work/extending.md shows works as it stands there."""
 
 import hashlib
 import importlib
@@ -32,7 +32,7 @@ from tests.contract.cases import Case
 from tests.experiments.same import same_settings
 from tests.questions.asking import run_script
 
-DOC = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
+DOC = Path(__file__).resolve().parents[1] / "docs" / "work" / "extending.md"
 
 
 def source(title: str, language: str = "python") -> str:
@@ -74,7 +74,7 @@ def placed(file: Path, before: str, after: str) -> None:
 @pytest.mark.timeout(900)  # copies the project and tests it in a process of its own
 def test_an_accountant_and_a_page_placed_as_the_docs_say_pass_what_looks_across_all_files(tmp_path: Path) -> None:
     """One file and one line each, in a copy of the project; the card is written by the command that the docs name."""
-    root = DOC.parents[1]
+    root = DOC.parents[2]
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, check=True)
     for name in filter(lambda name: (root / name).is_file(), listed.stdout.decode().splitlines()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ def test_every_name_in_backticks_in_a_docstring_exists() -> None:
 
 def test_every_file_that_the_docs_name_exists() -> None:
     root = PACKAGE.parent
-    for page in [root / "README.md", *(root / "docs").glob("*.md")]:
+    for page in [root / "README.md", *(root / "docs").rglob("*.md")]:
         prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         paths = re.findall(r"`((?:dpviz|tests|tools|docs|benchmarks|pages|examples)/[\w./-]*)`", prose)
         missing = {path for path in paths if not (root / path).exists() and "NAME" not in path}

@@ -1,4 +1,4 @@
-"""Write docs/accountants.md, from the accountants' cards, and docs/glossary.md: ``python -m tools.cards [FOLDER]``."""
+"""Write accountants.md, from their cards, and glossary.md to docs/use: ``python -m tools.cards [FOLDER]``."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import accountant, every_choice
 from dpviz.questions.rendered import glossary
 
-TARGET = Path(__file__).resolve().parents[1] / "docs"
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "use"
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""Draw docs/architecture.svg from the import contracts in pyproject.toml: ``python tools/picture.py [FILE]``."""
+"""Draw docs/work/architecture.svg from the import contracts in pyproject.toml: ``python tools/picture.py [FILE]``."""
 
 import ast
 import sys
@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "docs" / "architecture.svg"
+TARGET = ROOT / "docs" / "work" / "architecture.svg"
 
 # Pixels: the picture, between two layers, around all, beside text, its lines, a letter of it at most.
 WIDTH, GAP, MARGIN, INSET, LINE, LETTER = 760, 20, 12, 14, 18, 7

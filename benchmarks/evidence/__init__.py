@@ -1,1 +1,1 @@
-"""Tables for docs/evidence.md: one module a promise, each with `table() -> str`."""
+"""Tables for docs/work/evidence.md: one module a promise, each with `table() -> str`."""

@@ -1,4 +1,4 @@
-"""Writes docs/evidence.md anew: what was tried against the library's promises, and how often they broke.
+"""Writes docs/work/evidence.md anew: what was tried against the library's promises, and how often they broke.
 
 python -m benchmarks.evidence            # all of it, about ten minutes on two cores
 python -m benchmarks.evidence coverage   # only the parts whose name holds the word; nothing is written
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import benchmarks.evidence as here
 
-TARGET = Path(__file__).resolve().parents[2] / "docs" / "evidence.md"
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "work" / "evidence.md"
 HEAD = """# Evidence
 
 Tests of the claims behind the numbers, with counts. `make evidence` writes every table from fixed seeds; nothing

@@ -1,4 +1,4 @@
-"""Writes docs/scale.md: a section for each part, with the day and the load it was measured under.
+"""Writes docs/work/scale.md: a section for each part, with the day and the load it was measured under.
 
 python -m benchmarks.scale            # all parts, a quarter of an hour on two cores without other work
 python -m benchmarks.scale watched    # the parts whose name holds the word; the other sections stay as they are
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.scale.parts import PARTS, Row
 
-TARGET = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "work" / "scale.md"
 WORDS = 200  # characters that are told of an error
 QUIET = 0.5  # load, up to which a machine has no other work
 SECTION = "\n## "

@@ -133,7 +133,7 @@ class Claim:
         """What may be claimed of a run that ends after `step`: the odometer's reading where it is less.
 
         Never more than what was claimed ahead. The odometer covers every end, so nothing is asked about who ended it:
-        the Whitehouse odometer, whoever chose noise and batches (docs/proofs.md, “One odometer”).
+        the Whitehouse odometer, whoever chose noise and batches (docs/work/proofs.md, “One odometer”).
         """
         if self.with_secret_noise is not None:
             return replace(self, with_secret_noise=self.with_secret_noise.if_it_ended(odometer=odometer, step=step))

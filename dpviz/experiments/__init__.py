@@ -1,4 +1,5 @@
 """Recorded experiments: runs behind figures, each a small file of results that says how it was made.
 
-Records and definitions are read without PyTorch. `make papers` makes the records; docs/extending.md how to add one.
+Records and definitions are read without PyTorch. `make papers` makes the records;
+docs/work/extending.md says how to add one.
 """

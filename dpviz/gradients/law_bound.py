@@ -4,11 +4,11 @@ An example's distance d is its norm, clipped at C, the law's quantile p; the noi
 A(α, u) the α-th moment of one step's likelihood ratio at u = (d/(σC))², the joint moment of T steps is E_d[A(α, u)^T]
 (Triastcyn & Faltings 2020, Theorem 1, in which Hölder's inequality covers examples that change their d).
 
-It lies between two sums over cells of d², for A(α, u)^T rises and is convex in u (docs/proofs.md, "Between two sums");
-the sum from above is at most what d = C throughout costs: at the same orders Bayesian DP never lies above DP.
+It lies between two sums over cells of d², for A(α, u)^T rises and is convex in u (docs/work/proofs.md, "Between two
+sums"); the sum from above is at most what d = C throughout costs: at the same orders Bayesian DP never lies above DP.
 
 Definition 1 is a tail and converts by Markov's inequality, as the moments accountant; Definition 2 a hockey-stick, and
-converts as the Rényi accountant does (docs/proofs.md, "The two definitions"): compare each with its own.
+converts as the Rényi accountant does (docs/work/proofs.md, "The two definitions"): compare each with its own.
 
     >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
     >>> [round(bayesian_law_epsilon("weibull", shape=0.5, quantile=p, **known), 3) for p in (0.25, 0.95, 0.9999)]

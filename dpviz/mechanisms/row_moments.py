@@ -1,7 +1,7 @@
 """Log moments of P = Σ w_j N(j, σ²), j whole and ≥ 0, against Q = N(0, σ²): of many σ and orders at once.
 
 With x = z/σ and X = P/Q = 1 + u = Σ w_j e^(jx/σ − j²/(2σ²)), E_Q[X^α] − 1 is the integral over x of N(x; 0, 1) times
-g = X^α − 1 − αu. E_P[X^−α] is no larger (docs/proofs.md, "Rows removed and added").
+g = X^α − 1 − αu. E_P[X^−α] is no larger (docs/work/proofs.md, "Rows removed and added").
 
 *Trapezoidal rule.* X is a polynomial in e^(x/σ). The zeros of those that sampling makes lie on the negative axis, where
 the factors e^(−j²/(2σ²)) leave them (Laguerre; Pólya & Schur 1914), so that g is analytic for |Im x| < πσ. There

@@ -153,7 +153,7 @@ def _chart(number: str) -> None:
     sampled = ", Poisson sampling, one example added or removed" * (mechanism.STEPS.key in keys)
     setting = (
         f"{rate}δ = {numbers.delta(state.get(mechanism.DELTA))}{sampled}; every bound has a proof, published or in "
-        "docs/proofs.md"
+        "docs/work/proofs.md"
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')

@@ -47,7 +47,7 @@ def reach(address: str, instead: str) -> str:
     if is_local(address):
         return (
             f"Only this computer can open this address. For other people, {instead}, or run the app on a server "
-            "(docs/server.md)."
+            "(docs/use/server.md)."
         )
     return "People who open this address need the token of the app."
 
@@ -64,7 +64,7 @@ def qr_code(address: str) -> str:
 
 def embedding(address: str) -> None:
     """The code that shows the page within another one."""
-    st.caption("Embed code. A site can show the app only if DPVIZ_FRAMED_BY names the site (docs/using.md).")
+    st.caption("Embed code. A site can show the app only if DPVIZ_FRAMED_BY names the site (docs/use/using.md).")
     st.code(frame(address), language="html", wrap_lines=True)
 
 

@@ -122,7 +122,7 @@ def test_every_table_is_complete() -> None:
     assert {claim.paper for claim in CLAIMS} == {figure.paper for figure in FIGURES} == set(PAPERS)
 
 
-DOCS = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+DOCS = (Path(__file__).parents[2] / "docs" / "work" / "papers.md").read_text()
 LINKS = {one.link for one in (*CLAIMS, *FIGURES) if one.link} | set(re.findall(r"`([a-z]+\?[^`]+)`", DOCS))
 
 

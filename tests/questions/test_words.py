@@ -97,7 +97,7 @@ def test_delta_is_defined_in_one_place_and_never_as_the_probability_that_epsilon
     assert f"**δ:** {meanings.DELTA}" in compose.assumed(asked(compose))
     root = Path(dpviz.__file__).parents[1]
     files = [path for kind in ("toml", "py") for path in (root / "dpviz").rglob(f"*.{kind}")]
-    wrong = [path for path in (*files, *(root / "docs").glob("*.md"), root / "README.md")
+    wrong = [path for path in (*files, *(root / "docs").rglob("*.md"), root / "README.md")
              if DELTA_AS_FAILURE.search(path.read_text("utf-8"))]  # fmt: skip
     assert wrong == []
 

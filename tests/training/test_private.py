@@ -28,7 +28,7 @@ from dpviz.training.samplers import poisson_indices
 from dpviz.training.sampling import Batch
 from tests.training.steps import OWN, clipped_by_hand, make_network, own_data, own_training, weights_of
 
-N, DOC = OWN, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
+N, DOC = OWN, Path(__file__).resolve().parents[2] / "docs" / "use" / "own-training.md"
 
 
 def training(network=None, optimiser=torch.optim.SGD, data=None, **changed):

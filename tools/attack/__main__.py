@@ -1,4 +1,4 @@
-"""All attacks, one after the other: ``python -m tools.attack [name …]`` writes docs/attacks.md.
+"""All attacks, one after the other: ``python -m tools.attack [name …]`` writes docs/work/attacks.md.
 
 Every module of this package that has a `table()` is an attack. Each runs in a process of its own and is ended after
 MINUTES; with names only those run, and the page keeps the sections of the others.
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs" / "attacks.md"
+DOCS = HERE.parents[1] / "docs" / "work" / "attacks.md"
 MINUTES = 16.0
 
 HEAD = """# Attacks and what came of them

@@ -1,8 +1,8 @@
 """A certified bound on many steps' Bayesian cost together, from the distances measured at each of them.
 
 The network changes from step to step, and with it the distances' distribution: no step's sample speaks of another's.
-But the sum of costs needs only their mean, of which all distances together tell (docs/proofs.md, "Pooled steps"). For
-thresholds s fixed ahead, the share of distances above s is at most
+But the sum of costs needs only their mean, of which all distances together tell (docs/work/proofs.md, "Pooled steps").
+For thresholds s fixed ahead, the share of distances above s is at most
 
     p ≤ (1 − exp(−(ηX + ln(1/γ′))/N))/(1 − e^{−η})      after every step at once, whenever the run may end,
 

@@ -1,4 +1,4 @@
-"""ε of releasing only the last model, for convex losses: it stops growing (docs/proofs.md, "The last iterate").
+"""ε of releasing only the last model, for convex losses: it stops growing (docs/work/proofs.md, "The last iterate").
 
 Chourasia, Ye & Shokri 2021 bound noisy gradient descent on all data with a strongly convex, smooth loss;
 Altschuler & Talwar 2022 noisy SGD with a convex, smooth loss on a set of bounded diameter, up to a
