@@ -2,7 +2,8 @@
 
 Let u = 1/σ². A_α is convex in u, for whole α even ln A_α is (docs/work/proofs.md, "Moments are convex in 1/σ²"):
 between two tabulated values the chord lies above the truth, and a group of n steps costs at most
-n ln(chord at their mean u), exact to second order in the width of a cell. Single steps are bounded by parabolas, to third order. Where one example is
+n ln(chord at their mean u), exact to second order in the width of a cell.
+Single steps are bounded by parabolas, to third order. Where one example is
 replaced moments only rise with u, and every step costs at most what the next edge above it costs.
 
 >>> steps = PowerSchedule(first=1 / 16, exponent=0.0, steps=10_000)   # u = 1/σ² of each step: σ = 4
