@@ -32,7 +32,7 @@ LINKS = (
     ("compose", "q=0.0123&delta=3e-6", "sigma"),
     ("noise", "steps=7000&delta=2e-6", "target"),
     ("orders", "q=0.03", "sigma"),
-    ("langevin", "delta=3e-6&n=70000", "leta"),
+    ("langevin", "lview=cost&delta=3e-6&n=70000", "leta"),
     ("budget", "steps=3000&q=0.015", "sigma"),
 )
 

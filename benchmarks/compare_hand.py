@@ -39,17 +39,18 @@ from tests.browser.driver import CHROMIUM_FLAGS, chart_data, find_chromium, no_t
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Page, field, what it is called, and another value beside it, of which the server knows no frame.
+# Page, its question (none: the first), field, what it is called, and another value beside it, of which the server knows
+# no frame.
 SLIDERS = (
-    ("compose", "sigma", "Compose, σ", ("delta", 3e-6)),
-    ("compose", "q", "Compose, q", ("delta", 3e-6)),
-    ("compose", "steps", "Compose, T", ("delta", 3e-6)),
-    ("compose", "delta", "Compose, δ", ("sigma", 1.3)),
-    ("attack", "target", "Attack, ε", ("aprior", 0.3)),
-    ("langevin", "leta", "Langevin, η", ("delta", 3e-6)),
-    ("langevin", "steps", "Langevin, T", ("delta", 3e-6)),
-    ("orders", "sigma", "Orders, σ", ("q", 0.03)),
-    ("noise", "target", "Noise, target ε", ("delta", 3e-6)),
+    ("compose", {}, "sigma", "Compose, σ", ("delta", 3e-6)),
+    ("compose", {}, "q", "Compose, q", ("delta", 3e-6)),
+    ("compose", {}, "steps", "Compose, T", ("delta", 3e-6)),
+    ("compose", {}, "delta", "Compose, δ", ("sigma", 1.3)),
+    ("attack", {}, "target", "Attack, ε", ("aprior", 0.3)),
+    ("langevin", {"lview": "cost"}, "leta", "Langevin, η", ("delta", 3e-6)),
+    ("langevin", {"lview": "cost"}, "steps", "Langevin, T", ("delta", 3e-6)),
+    ("orders", {}, "sigma", "Orders, σ", ("q", 0.03)),
+    ("noise", {}, "target", "Noise, target ε", ("delta", 3e-6)),
 )
 HEAD = (
     "slider",
@@ -82,7 +83,7 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
     executable = find_chromium()
     if executable is None:
         sys.exit("no Chromium found: install one, or name it in DPVIZ_CHROMIUM")
-    chosen = [one for one in SLIDERS if f"{one[0]}.{one[1]}".startswith(only)]
+    chosen = [one for one in SLIDERS if f"{one[0]}.{one[2]}".startswith(only)]
     os.environ["DPVIZ_HOME"] = str(folder / "home")
     with ExitStack() as stack:
         playwright = stack.enter_context(sync_playwright())
@@ -109,15 +110,14 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
             for name, one in beside.items():
                 print(f"round {turn + 1}: {name}", file=sys.stderr)
                 one.measure()
-            for path, key, name, (other, value) in chosen if turn == 0 else chosen[:1]:
+            for path, question, key, name, (other, value) in chosen if turn == 0 else chosen[:1]:
                 print(f"round {turn + 1}: {name}", file=sys.stderr)
-                open_page(
-                    ours, path, units="mechanism", **({"steps": 9_000} if turn else {})
-                )  # no frame of the first round
+                asked = question | {"units": "mechanism"}
+                open_page(ours, path, **asked, **({"steps": 9_000} if turn else {}))  # no frame of the first round
                 pulled = Pulled(ours, f'.dpviz-number[data-field="{key}"] input[type="range"]', follows=True)
                 pulled.felt = found.setdefault(name, pulled.felt)
                 pulled.measure()
-                open_page(ours, path, units="mechanism", **{other: value + turn * value / 10})
+                open_page(ours, path, **asked, **{other: value + turn * value / 10})
                 pulled.measure_cold()
                 no_traceback(ours)
         browser.close()

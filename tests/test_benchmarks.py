@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import dp_accounting
 import pytest
@@ -10,11 +11,16 @@ from dp_accounting.rdp import RdpAccountant
 from opacus.accountants import RDPAccountant
 
 from benchmarks import bench_accountants as bench
-from benchmarks.compare_hand import HEAD, every_slider, rows
+from benchmarks import compare_class
+from benchmarks.compare_hand import HEAD, SLIDERS, every_slider, rows
 from benchmarks.hand import peers
 from benchmarks.hand.pull import Felt
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale.parts import PARTS, Row
+from dpviz.fields import Number
+from dpviz.questions.acting import acting
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.layout import of_texts
 
 STEPS = [1, 200, 40_000]
 
@@ -49,6 +55,18 @@ def test_every_slider_is_pulled_at_two_places() -> None:
         ("budget", "bepochs"),
     }
     assert all(defaults.items() < near.items() for key, (defaults, near) in places.items() if key[0] == "noise")
+
+
+def test_every_slider_that_a_benchmark_pulls_stands_on_its_page() -> None:
+    links = [(page, query | {"units": "mechanism"}, moved) for page, query, moved, *_ in SLIDERS]
+    links += [(page, dict(parse_qsl(query)), moved) for page, query, moved in compare_class.LINKS]
+    by_key = {page.key: page for page in PAGES}
+    for key, query, moved in links:
+        page = by_key[key]
+        shown = query.get(page.view) if page.view else None
+        question = next((one for one in page.questions if one.asked_as == shown), page.questions[0])
+        sliders = [one.key for one in acting(question, of_texts(query)) if isinstance(one, Number) and one.ticks]
+        assert moved in sliders, (key, query)
 
 
 def test_a_missing_peer_is_no_row_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
