@@ -1,6 +1,7 @@
 """The mechanism's settings, shared by every page that has one."""
 
 from dpviz.fields import number, numbers
+from dpviz.questions.words import setting
 from dpviz.training import covered
 
 SIGMA = number("sigma")
@@ -14,6 +15,11 @@ FIELDS = (SIGMA, RATE, SIZE, STEPS, DELTA)
 PUBLIC_SIZE = f"- {covered.PUBLIC_SIZE}\n"
 
 SETTINGS = {"noise_multiplier": SIGMA, "sample_rate": RATE, "steps": STEPS, "delta": DELTA}
+
+
+def shown_delta(delta: float) -> str:
+    """ "δ = 1e-5" in a headline: a hand pulls it there, or types over it."""
+    return setting(DELTA, "δ =", numbers.delta(delta))
 
 
 def in_words(sigma: float, rate: float, steps: float, delta: float) -> str:

@@ -66,7 +66,7 @@ def test_what_is_not_understood_is_named_and_nothing_is_a_bound_then() -> None:
     assert asked.headline.startswith("The text does not settle N and δ. ")
     assert any("no bound for the program" in note for note in asked.to_json()["notes"])
     settled = translated(SHUFFLED)
-    assert settled.headline.startswith("It trains with")
+    assert settled.headline.startswith("As described, the program trains with")
     assert not any("no bound" in note for note in settled.to_json()["notes"])
 
 

@@ -29,7 +29,7 @@ from dpviz.questions import (
     units,
 )
 from dpviz.questions.budget.shared import TARGET
-from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE, shown_delta
 from dpviz.questions.methods import steps_axis
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
 
@@ -133,7 +133,7 @@ def individual(
 
 def headline(f: IndividualFacts) -> str:
     target = setting(TARGET, "ε =", numbers.at_most(f.target_epsilon, 4))
-    budget = f"{target}, {setting(DELTA, 'δ =', numbers.delta(f.delta))}"
+    budget = f"{target}, {shown_delta(f.delta)}"
     return (
         f"With one budget for all ({budget}), training ends after <b>{numbers.steps(f.ordinary)}</b> steps; with one "
         f"budget per person, <b>{numbers.percent(f.staying)}</b> of the people can still take part after "

@@ -36,6 +36,7 @@ from dpviz.questions import (
 from dpviz.questions.budget import shared
 from dpviz.questions.budget.shared import ASSUMPTIONS, NAMES, ODOMETER, QUANTITIES, budget_axis, floors
 from dpviz.questions.layout import FieldControl, Layout, Reader, experts
+from dpviz.questions.mechanism import shown_delta
 
 ACCOUNT = choice("bread")
 NOISE_STEP = number("bnstep")
@@ -245,7 +246,7 @@ def headline(f: PolicyFacts) -> str:
         if f.target is None
         else f"the budget <b>{setting(shared.TARGET, 'ε =', numbers.at_most(f.target, 4))}</b>"
     )
-    given = f"With {budget} at {setting(DELTA, 'δ =', numbers.delta(f.delta))} and an assumed accuracy"
+    given = f"With {budget} at {shown_delta(f.delta)} and an assumed accuracy"
     if f.capped:
         return f"{given}, <b>no policy</b> uses up the budget within <b>{f.most_epochs}</b> epochs."
     lengths = [f"{NAMES[key]} {length(epochs, f.trajectories[key].ended)}" for key, epochs in f.epochs.items()]

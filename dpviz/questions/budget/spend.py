@@ -36,7 +36,7 @@ from dpviz.questions.budget.blocks import BLOCKS, Block
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
 from dpviz.questions.budget.shared import ASSUMPTIONS, ODOMETER, budget_range, floors
 from dpviz.questions.layout import FieldControl, Layout, Reader
-from dpviz.questions.mechanism import DELTA, RATE, SIGMA, STEPS
+from dpviz.questions.mechanism import DELTA, RATE, SIGMA, STEPS, shown_delta
 from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
 from dpviz.questions.shared import LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_figures, tight_part
@@ -188,7 +188,7 @@ def within(steps: int) -> Array:
 
 
 def headline(f: SpendFacts) -> str:
-    delta = setting(DELTA, "δ =", numbers.delta(f.delta))
+    delta = shown_delta(f.delta)
     budget = f"budget <b>{setting(shared.TARGET, 'ε =', numbers.at_most(f.target_epsilon, 4))}</b> ({delta})"
     like = f"at σ = {numbers.plain(f.coming.sigma)}, q = {numbers.plain(f.coming.rate)}"
     if f.taken:

@@ -136,7 +136,7 @@ def headline(f: ProgramFacts) -> str:
         missing = f"The text does not settle {_listed(f.open)}"
         return f"{missing}. With the form's values it trains with {used(f)}{runs}: {cost}."
     reading = f" (read: {', '.join(f.assumed)})" if f.assumed else ""
-    return f"It trains with {used(f)}{runs}: {cost}{reading}."
+    return f"As described, the program trains with {used(f)}{runs}: {cost}{reading}."
 
 
 def used(f: ProgramFacts) -> str:

@@ -14,11 +14,12 @@ from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_boun
 from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import AnyField, flag, number, numbers
-from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Reader, Words, setting
+from dpviz.questions import Answer, Formula, Metric, Note, Reader, Words, setting
 from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import CLAIM, CONVERSION, FIRST, STEPS, Chain
 from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
+from dpviz.questions.mechanism import shown_delta
 from dpviz.questions.methods import steps_axis
 from dpviz.questions.tight_band import TightBand, band, tight_figures
 
@@ -216,7 +217,7 @@ def headline(f: StepsCostFacts) -> str:
     chain, cost = f.chain, f"<b>ε ≤ {numbers.up(f.released_epsilon)}</b>"
     steps = f"<b>{setting(STEPS, numbers.steps(chain.steps))}</b> step{'s' if chain.steps > 1 else ''}"
     size = f"<b>{setting(FIRST, numbers.entered(chain.step_size))}</b>{' · t<sup>−1/3</sup>' if chain.exponent else ''}"
-    delta = setting(DELTA, "δ =", numbers.delta(chain.delta))
+    delta = shown_delta(chain.delta)
     if f.excluded:
         costs = f": releasing all models costs {cost}, and the last one no more,"
     elif f.last is None:

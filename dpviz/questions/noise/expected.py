@@ -10,6 +10,7 @@ from dpviz.accounting.methods import Tight
 from dpviz.charts import Axis, Guide, Line, LinePlot, Point, Ring, look
 from dpviz.fields import choice, flag, numbers
 from dpviz.questions import DELTA, Answer, Block, Compound, Metric, Note, Question, Reader, Words, setting
+from dpviz.questions.mechanism import shown_delta
 from dpviz.questions.noise.expected_methods import METHODS, Method
 from dpviz.questions.noise.reached import Reached
 from dpviz.questions.noise.settings import TARGET
@@ -147,7 +148,7 @@ def axes(f: ExpectedFacts) -> tuple[Axis, Axis]:
 
 def headline(f: ExpectedFacts) -> str:
     target = setting(TARGET, f"ε ≤ <b>{numbers.at_most(f.target_epsilon)}</b>")
-    both = f"At {target} and {setting(DELTA, 'δ =', numbers.delta(f.delta))}"
+    both = f"At {target} and {shown_delta(f.delta)}"
     measured, published = f.best_measured, f.best_published
     reached = []
     if measured:

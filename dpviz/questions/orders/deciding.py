@@ -11,8 +11,8 @@ from dpviz.accounting.methods import ClosedForm, Moments, Renyi, Tight
 from dpviz.charts import Band, Line, LinePlot, Plot, Ring, Span, look
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import DELTA, STEPS, Answer, Formula, Metric, Note, Words, guessing, setting
-from dpviz.questions.mechanism import SETTINGS
+from dpviz.questions import STEPS, Answer, Formula, Metric, Note, Words, guessing, setting
+from dpviz.questions.mechanism import SETTINGS, shown_delta
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, orders_question, theorems
@@ -163,7 +163,7 @@ def headline(f: DecidingFacts) -> str:
         return f"No order shown gives a finite ε after <b>{steps}</b> steps: add noise or take fewer steps."
     return (
         f"After <b>{steps}</b> steps, the order <b>α = {numbers.plain(f.order)}</b> gives the smallest bound: "
-        f"<b>ε ≤ {numbers.up(f.epsilon)}</b> at {setting(DELTA, 'δ =', numbers.delta(f.delta))}."
+        f"<b>ε ≤ {numbers.up(f.epsilon)}</b> at {shown_delta(f.delta)}."
     )
 
 
