@@ -64,3 +64,25 @@ def test_every_page_in_both_themes(page: Page) -> None:
         assert all(len(chart.get_attribute("aria-label") or "") > 20 for chart in page.locator(".dpviz-chart").all())
         stations = page.evaluate(ORDER_SCRIPT)
         assert stations == sorted(stations, reverse=True), "controls first, then the bars of charts"
+
+
+# What has the focus and where it stands, where something else is drawn over its middle; null where it is seen.
+HIDDEN = """
+() => {
+  const focus = document.activeElement;
+  const { left, top, width, height } = focus.getBoundingClientRect();
+  const drawn = document.elementFromPoint(left + width / 2, top + height / 2);
+  return focus.contains(drawn) || drawn?.contains(focus) ? null : [focus.outerHTML.slice(0, 80), top];
+}
+"""
+
+
+def test_the_chart_hides_nothing_that_has_the_focus(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    open_page(page, "compose")
+    main_area(page).get_by_text("Share", exact=True).click()
+    main_area(page).get_by_role("button", name="Download as a page").focus()
+    for _ in range(6):
+        page.keyboard.press("Shift+Tab")
+        page.wait_for_timeout(300)  # it may scroll smoothly
+        assert page.evaluate(HIDDEN) is None

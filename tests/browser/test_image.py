@@ -1,14 +1,18 @@
-"""The image of a chart looks as the chart on the page, and says its headline and settings: its type travels in it."""
+"""Images that leave the page: a chart's looks as on the page and says its headline and settings, in its own type; the
+QR code is read as the link."""
 
+import io
 import re
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+import zxingcpp
 from PIL import Image
 from playwright.sync_api import Page
 
-from tests.browser.driver import main_area, open_page
+from tests.browser.driver import main_area, open_page, wait_idle
 from tests.browser.test_screens import written
 
 pytestmark = pytest.mark.sweep
@@ -25,6 +29,17 @@ def saved(page: Page, folder: Path, kind: str) -> Path:
     assert download.value.suggested_filename == f"dpviz-compose.{kind}"
     download.value.save_as(folder / "chart")
     return folder / "chart"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_camera_reads_the_link_from_the_qr_code(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    open_page(page, "compose", curves="moments", sigma=3, delta="2e-6")
+    main_area(page).get_by_text("Share", exact=True).click()
+    main_area(page).locator(".dpviz-qr").scroll_into_view_if_needed()
+    wait_idle(page, settle_ms=500)  # the panel has opened
+    found = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
+    assert [one.text for one in found] == [page.url]
 
 
 def test_no_word_of_a_png_runs_over_its_edge(page: Page, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from benchmarks.compare_hand import every_slider
 from tests.browser.driver import no_traceback, open_page, wait_idle
 from tests.browser.test_hand import slider
 
@@ -134,3 +135,30 @@ def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, fi
                 after,
             )
         assert values[-1] / TIGHTER <= number(last) <= values[-1], (name, values[-1], settled)
+
+
+EVERY = [(page, question, field, link) for page, question, field, link, _ in every_slider()]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("path", "question", "field", "link"), EVERY, ids=[".".join(one[:3]) for one in EVERY])
+def test_every_slider_is_followed_from_end_to_end(
+    page: Page, path: str, question: str, field: str, link: Mapping[str, str]
+) -> None:
+    open_page(page, path, **link)
+    if not slider(page, field).count():
+        pytest.skip("it is typed, or another setting hides it")
+    stops = int(slider(page, field).get_attribute("max") or 0)
+    *moving, settled = pull(page, field, 12)
+    no_traceback(page)
+    values = [number(one["value"]) for one in moving]
+    assert values == sorted(values) or values == sorted(values, reverse=True), "the value comes to no stop twice"
+    assert len(set(values)) > min(12, stops) // 2
+    last = moving[-1]
+    assert last["value"] == settled["value"]
+    assert skeleton(last["headline"]) == skeleton(settled["headline"])
+    shown, after = dict(last["metrics"]), dict(settled["metrics"])
+    for name in shown.keys() & after.keys():
+        before, now = number(shown[name]), number(after[name])
+        same = shown[name] == after[name] or math.isnan(before)
+        assert same or before / TIGHTER <= now <= before * TIGHTER, (name, shown[name], after[name])
