@@ -1,10 +1,11 @@
 """Settings that act on an answer now: fields, sliders among them, values in words, and what stands below sliders."""
 
+from collections.abc import Collection
 from typing import TypedDict
 
 from dpviz.fields import AnyField, Number
 from dpviz.questions import AnyQuestion, units
-from dpviz.questions.layout import Reader, fields_of, in_sight
+from dpviz.questions.layout import Reader, fields_of, in_sight, moved_of
 from dpviz.questions.mechanism import STEPS
 
 
@@ -15,11 +16,23 @@ def acting(question: AnyQuestion, get: Reader) -> list[AnyField]:
     return list({field.key: field for field in shown if field.key in own}.values())
 
 
-def sliders(question: AnyQuestion, get: Reader) -> list[Number]:
-    """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones."""
-    usual = {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, ())[0])}
-    numbers = (field for field in acting(question, get) if isinstance(field, Number) and field.ticks)
-    return sorted(numbers, key=lambda field: field.key not in usual)
+def sliders(question: AnyQuestion, get: Reader, *, usual: bool = False) -> list[Number]:
+    """The numbers with a slider that act on the answer now: those in sight at once first, then experts' ones.
+
+    Args:
+        usual: of experts' ones only those that are not at their defaults.
+    """
+    numbers = [field for field in acting(question, get) if isinstance(field, Number) and field.ticks]
+    seen = _in_sight(question, get, ())
+    if usual:
+        kept = _in_sight(question, get, moved_of(question.fields, get))
+        numbers = [field for field in numbers if field.key in kept]
+    return sorted(numbers, key=lambda field: field.key not in seen)
+
+
+def _in_sight(question: AnyQuestion, get: Reader, kept: Collection[str]) -> set[str]:
+    """Keys of the fields that have a control in sight; what is named in `kept` stays."""
+    return {field.key for items in question.groups(get).values() for field in fields_of(in_sight(items, kept)[0])}
 
 
 def settings(question: AnyQuestion, get: Reader) -> str:

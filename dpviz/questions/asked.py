@@ -20,6 +20,7 @@ from dpviz.questions import AnyQuestion, Compound, Reader, Setting, links, value
 from dpviz.questions.answer import AnyAnswer, whole
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import Values, of_texts
+from dpviz.questions.methods import coarsely
 from dpviz.questions.plain_text import plain_text
 from dpviz.questions.script import script
 
@@ -114,7 +115,10 @@ class Asked:
 
         def at(moved: Reader) -> AnyAnswer:
             values = self.question.read(moved)
-            return self.question.asked({key: given[key] if values[key] == here[key] else values[key] for key in given})
+            with coarsely():
+                return self.question.asked(
+                    {key: given[key] if values[key] == here[key] else values[key] for key in given}
+                )
 
         page = Handout(self.question, self.answer, get, at, self.link)
         Path(path).write_text(page.html(), encoding="utf-8")

@@ -1,7 +1,11 @@
-"""A question's answer as one HTML file that needs no server: the chart follows every slider, from frames in the file.
+"""A question's answer as an HTML page that needs no server: the chart follows every slider, from frames in the file.
 
 One field moves at a time; the others stay where they were when the file was made. Plotly's script is held compressed,
 and so are the frames: the browser unpacks them (DecompressionStream, in all current browsers since 2023).
+
+A page is one file with all that it needs, or one of a folder, whose scripts and style are files that all its pages
+share. A page from a disk can load no module and fetch nothing: what is shared is a style sheet and one classic script,
+which puts the same elements into the page that a page of one file has.
 """
 
 import base64
@@ -11,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
@@ -20,8 +24,8 @@ from dpviz.charts import Plot, browser
 from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
 from dpviz.fields import Number
-from dpviz.questions import AnyQuestion
-from dpviz.questions.acting import acting, below, settings
+from dpviz.questions import AnyQuestion, links
+from dpviz.questions.acting import acting, below, settings, sliders
 from dpviz.questions.answer import LATER, AnyAnswer, soon
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.rendered import paragraphs, rendered, two_levels
@@ -29,6 +33,25 @@ from dpviz.questions.rendered import paragraphs, rendered, two_levels
 MOST_BYTES = 5_000_000
 PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((browser.HERE / "page.html").read_text())
 STOPS = (25, 17, 11, 7)  # of each slider; fewer where the file would be too large
+LOCAL = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])[:/]")
+SHARED_SCRIPT, SHARED_STYLE, INDEX = "shared.js", "shared.css", "index.html"  # files of a folder of pages
+
+
+class Neighbour(NamedTuple):
+    """Another page of the folder."""
+
+    file: str
+    title: str
+
+
+class Gallery(NamedTuple):
+    """The folder that a page is in: the page before it and the next one, if there are any."""
+
+    before: Neighbour | None = None
+    after: Neighbour | None = None
+    front: str = INDEX
+    style: str = SHARED_STYLE
+    script: str = SHARED_SCRIPT
 
 
 @dataclass(frozen=True)
@@ -41,6 +64,10 @@ class Handout:
         at: the answer to other values, without its slow parts; ValueError where there is none.
         link: where the app shows it.
         plot_of: what is drawn of an answer.
+        title: what the page is called; the question's title where empty.
+        about: what to know about its values, a paragraph each.
+        usual: whether sliders that only experts look for are left out, unless their fields are not at their defaults.
+        most_bytes: of the file.
     """
 
     question: AnyQuestion
@@ -49,25 +76,32 @@ class Handout:
     at: Callable[[Reader], AnyAnswer]
     link: str
     plot_of: Callable[[AnyAnswer], Plot] = attrgetter("plot")
+    title: str = ""
+    about: tuple[str, ...] = ()
+    usual: bool = False
+    most_bytes: int = MOST_BYTES
 
-    def html(self) -> str:
-        """The file.
+    def html(self, gallery: Gallery | None = None) -> str:
+        """The file: alone, or one of a folder.
 
         Raises:
-            ValueError: it would be larger than 5 MB.
+            ValueError: it would be larger than `most_bytes`.
         """
         made: dict[tuple[str, float], dict[str, Any] | None] = {}
         for most in STOPS:
-            text = self._page(most, made)
-            if len(text.encode()) <= MOST_BYTES:
+            text = self._page(most, made, gallery)
+            if len(text.encode()) <= self.most_bytes:
                 return text
-        raise ValueError("The page would be larger than 5 MB: show fewer curves, or remove pins.")
+        most_megabytes = self.most_bytes / 1e6
+        raise ValueError(f"The page would be larger than {most_megabytes:g} MB: show fewer curves, or remove pins.")
 
-    def _page(self, most: int, made: dict[tuple[str, float], dict[str, Any] | None]) -> str:
+    def _page(
+        self, most: int, made: dict[tuple[str, float], dict[str, Any] | None], gallery: Gallery | None = None
+    ) -> str:
         packer = Packer()
         moving: dict[Number, list[float]] = {}
         frames: dict[str, dict[str, Any]] = {}
-        for field in self._sliders():
+        for field in sliders(self.question, self.get, usual=self.usual):
             here = self.get(field)
             reached = {}
             for value in stops(field, here, most):
@@ -88,12 +122,9 @@ class Handout:
             "base": {**base, "figure": packer.figure(base["figure"])},
             "frames": frames,
             "columns": packer.columns,
+            "version": [links.VERSION, links.TODAY],
         }
-        return self._filled(payload, base, moving)
-
-    def _sliders(self) -> list[Number]:
-        """The fields that have a slider where they act now."""
-        return [field for field in acting(self.question, self.get) if isinstance(field, Number) and field.ticks]
+        return self._filled(payload, base, moving, gallery)
 
     def _moved(self, field: Number, value: float) -> dict[str, Any] | None:
         """What is shown where one field has another value; None where there is no answer."""
@@ -123,11 +154,20 @@ class Handout:
             "picture": base["pictures"].get(field.key),
         }
 
-    def _filled(self, payload: Any, base: Mapping[str, Any], moving: Mapping[Number, list[float]]) -> str:
+    def _filled(
+        self,
+        payload: Any,
+        base: Mapping[str, Any],
+        moving: Mapping[Number, list[float]],
+        gallery: Gallery | None,
+    ) -> str:
         shown = acting(self.question, self.get)
+        own = {"own": " 'self' file:"} if gallery else {"own": "", "style": style(), "scripts": scripts()}
         return PAGE.render(
-            title=self.question.title,
-            style=browser.LOOK.read_text() + (browser.HERE / "page.css").read_text(),
+            **own,
+            gallery=gallery,
+            title=self.title or self.question.title,
+            about=self.about,
             base=base,
             stops=max(map(len, moving.values()), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
@@ -135,11 +175,10 @@ class Handout:
             assumptions=tuple(map(paragraphs, two_levels(self.question.assumed(self.answer)))),
             formulas=self.question.formulas(self.answer),
             link=self.link,
+            local=LOCAL.match(self.link) is not None,
             version=__version__,
             date=date.today().isoformat(),
             frames=compressed(json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()),
-            plotly=compressed_plotly(),
-            modules=_modules(),
         )
 
 
@@ -166,8 +205,26 @@ def _without_waiting(shown: dict[str, Any]) -> dict[str, Any]:
     return {**shown, **words, "figure": figure}
 
 
+def style() -> str:
+    """The style sheet of every page."""
+    return browser.LOOK.read_text() + (browser.HERE / "page.css").read_text()
+
+
+def scripts() -> list[tuple[str, str, str]]:
+    """What every page needs beside its frames: type, name and text of script elements."""
+    return [("application/gzip", "plotly", compressed_plotly()), ("importmap", "modules", _modules())]
+
+
+def shared_script() -> str:
+    """The same as one classic script, which puts these elements into its page."""
+    elements = json.dumps([{"type": kind, "id": name, "textContent": text} for kind, name, text in scripts()])
+    return (
+        f'for (const one of {elements}) document.head.append(Object.assign(document.createElement("script"), one));\n'
+    )
+
+
 def _modules() -> str:
-    """The scripts as an import map: each under its own name, in the page itself."""
+    """The modules as an import map: each under its own name, as a data address."""
     sources = {}
     for name, file in browser.SCRIPTS.items():
         source = re.sub(r'from "\./', 'from "dpviz/', file.read_text())

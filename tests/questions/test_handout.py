@@ -10,8 +10,11 @@ import pytest
 
 from dpviz import ask
 from dpviz.fields.field import Number
+from dpviz.questions.acting import sliders
 from dpviz.questions.answer import LATER
+from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.handout import STOPS, stops
+from dpviz.questions.layout import of_texts
 from dpviz.questions.rendered import explained, paragraphs, two_levels
 
 
@@ -37,6 +40,28 @@ def test_the_page_is_small_and_waits_for_nothing(key: str, tmp_path: Path) -> No
     assert 1_500_000 < len(text.encode()) <= 5_000_000
     assert asked.question.title in text
     assert asked.link.replace("&", "&amp;") in text
+
+
+@pytest.mark.parametrize(("key", "usual"), [("compose", ["sigma", "q", "steps"]), ("orders", ["sigma"])])
+def test_usual_sliders_come_first_in_the_page_s_order(key: str, usual: list[str]) -> None:
+    question = QUESTIONS[key]
+    get = of_texts({})
+    first = [field.key for field in sliders(question, get, usual=True)]
+    assert first[: len(usual)] == usual
+    assert [field.key for field in sliders(question, get)][: len(first)] == first
+    expert = next(field for field in sliders(question, get) if field.key not in first)
+    there = next(tick for tick in expert.ticks if tick != expert.default)
+    moved = sliders(question, of_texts({expert.key: expert.write(there)}), usual=True)
+    assert expert in moved, "an expert's one that is not at its default stays in sight"
+
+
+def test_the_text_about_the_file_is_two_lines_below_the_chart(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    ask("spend").html(file)
+    text = file.read_text(encoding="utf-8")
+    assert text.index('id="notes"') < text.index('id="file"') < text.index('id="controls"></div>')
+    about = text[text.index('id="file"') : text.index('id="controls"')]
+    assert about.count("<p>") == 2
 
 
 def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
-// A page that was handed out: one chart, its controls, and all that they can show; there is no server.
+// A page without a server: one chart, its controls, and all that they can show.
+//
+// Who is asked for a frame is one function, as in `frames.js`: a table in the page, or a worker that computes it.
 
 import { loadPacked, packed, unpacked } from "dpviz/columns.js";
+import { made } from "dpviz/dom.js";
 import { fromTable } from "dpviz/frames.js";
 import mountNumber from "dpviz/number.js";
 import { numberIn, readings } from "dpviz/readings.js";
@@ -9,36 +12,59 @@ import { head } from "dpviz/over.js";
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
 
 class Page {
-  constructor({ fields, base, frames, columns, config, key }) {
-    const figured = (frame) => ({ ...frame, figure: unpacked(frame.figure, columns) });
-    this.base = figured(base);
-    this.frames = {};
-    for (const [field, stops] of Object.entries(frames)) {
-      const built = Object.entries(stops).map(([text, frame]) => [text, figured(frame)]);
-      this.frames[field] = Object.fromEntries(built);
-    }
+  // `ask` yields frames by their texts, see `frames.js`; `base` is the frame of the settings that the page opens with.
+  constructor({ fields, base, config, key, version }, ask) {
+    Object.assign(this, { fields, base, version, ask });
     const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
     const pulled = Object.fromEntries(fields.map((field) => [field.field, field]));
-    this.chart = { key, config, camera: true, ask: fromTable(this.frames), frames: tokens, pulled };
+    this.chart = { key, config, camera: true, ask, frames: tokens, pulled };
     this.answers = NOW - 1e9;
-    this.fields = fields;
     this.moved = null; // the field that does not stand where it was
+    this.back = null; // the one that went back for it
+    this.texts = {}; // what was entered of each field, the last time that it moved
+    this.app = document.getElementById("app");
+    this.link = this.app?.getAttribute("href");
+    const controls = document.getElementById("controls");
     for (const field of fields) {
-      this.frames[field.field][field.value] = this.base;
-      field.parent = document.createElement("div");
-      document.getElementById("controls").append(field.parent);
+      field.parent = made("div", "", controls);
       this.stand(field, field.value);
     }
-    window.addEventListener("dpviz-move", ({ detail }) => ["near", "away"].includes(detail.phase) || this.only(detail.field));
-    this.show(this.base);
+    this.wentBack = made("p", "dpviz-caution", controls, { id: "back", hidden: true });
+    this.wentBack.setAttribute("role", "status");
+    window.addEventListener("dpviz-move", ({ detail }) => ["near", "away"].includes(detail.phase) || this.only(detail.field, detail.text));
+    this.show(base);
   }
 
-  // One setting moves at a time: the others go back.
-  only(name) {
-    if (this.moved && this.moved.field !== name) {
-      this.stand(this.moved, this.moved.value, `Back at ${this.moved.value}: one setting moves at a time here.`);
+  // One setting moves at a time: the other goes back, and words say so.
+  only(name, text) {
+    const before = this.moved;
+    this.moved = this.fields.find(({ field }) => field === name);
+    this.texts[name] = text;
+    if (before && before !== this.moved) {
+      this.stand(before, before.value);
+      this.back = this.texts[before.field] === before.value ? null : before;
     }
-    this.moved = this.fields.find((field) => field.field === name);
+    if (this.link) this.app.href = this.addressOf(this.moved);
+    this.sayBack();
+  }
+
+  sayBack() {
+    const { back, moved, link } = this;
+    this.wentBack.hidden = !back || back === moved;
+    if (this.wentBack.hidden) return;
+    this.wentBack.replaceChildren();
+    made("span", "", this.wentBack, { textContent: `${back.label} is back at ${back.value}: this page moves one setting at a time. ` });
+    if (link) made("a", "", this.wentBack, { href: this.addressOf(back, moved), textContent: "Set both in the app." });
+  }
+
+  // Where the app shows these fields as they were entered last, and all others as the page opened.
+  addressOf(...fields) {
+    if (!this.link) return "";
+    const [place, query = ""] = this.link.split("?");
+    const says = new URLSearchParams(query);
+    for (const { field } of fields) says.set(field, this.texts[field]);
+    says.set(...this.version);
+    return `${place}?${says}`;
   }
 
   stand(field, text, note = "") {
@@ -59,15 +85,22 @@ class Page {
     return [number, Number.isFinite(number) ? "" : `“${text}” is not a number.`];
   }
 
-  enter(field, { text, exact }) {
+  async enter(field, { text, exact }) {
     const named = field.stops.includes(text.trim().toLowerCase()) ? text.trim().toLowerCase() : "";
     const [number, problem] = exact || named ? [Number(text), ""] : this.typed(field, text);
     const away = (stop) => Math.abs(Number(stop) - number);
     const stop = problem ? field.value : named || field.stops.reduce((best, next) => (away(next) < away(best) ? next : best));
     const note = problem || (!named && away(stop) ? `${text} is not in this page; this is the nearest that is.` : "");
-    this.only(field.field);
+    this.only(field.field, stop);
     this.stand(field, stop, note);
-    this.show(this.frames[field.field][stop]);
+    const wanted = (this.wanted = { field, stop });
+    const frame = stop === field.value ? this.base : await this.frame(field.field, stop);
+    if (frame?.figure && this.wanted === wanted) this.show(frame); // else another one is wanted meanwhile
+  }
+
+  // One frame.
+  async frame(field, text) {
+    for await (const frames of this.ask({ token: field, field, texts: [text] })) if (text in frames) return frames[text];
   }
 
   show(frame) {
@@ -80,6 +113,16 @@ class Page {
   }
 }
 
+// The frames that the page has: field → text → frame; `base` stands where a field is not moved.
+function table({ fields, base, frames }, columns) {
+  const figured = (frame) => ({ ...frame, figure: unpacked(frame.figure, columns) });
+  const all = (stops) => Object.fromEntries(Object.entries(stops).map(([text, frame]) => [text, figured(frame)]));
+  const opens = figured(base);
+  return [opens, Object.fromEntries(fields.map(({ field, value }) => [field, { ...all(frames[field]), [value]: opens }]))];
+}
+
 await loadPacked("plotly");
 const { default: mountChart } = await import("dpviz/chart.js");
-new Page(await (await packed("frames")).json());
+const content = await (await packed("frames")).json();
+const [base, frames] = table(content, content.columns);
+new Page({ ...content, base }, fromTable(frames));
