@@ -24,6 +24,7 @@ from dpviz.questions.train.plan import plan
 from dpviz.questions.train.question import TRAIN
 from dpviz.questions.train.settings import run_settings, texts_of
 from dpviz.runs.claims import start_of
+from dpviz.runs.cluster.connection import lacking
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
@@ -102,6 +103,22 @@ def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.Monke
     monkeypatch.setattr("dpviz.ui.engine.warmed", lambda engine: engine.problem)
     at.button(key="t.start").click().run()
     assert said(at, "problem") == [trouble]
+
+
+def test_nothing_is_queued_where_pytorch_is_not_installed(
+    submitted: Submitted, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One note has the command that adds it; the plan's ε stands as ever."""
+    monkeypatch.setattr("dpviz.runs.cluster.connection.WORKERS_NEED", ("no_torch_here",))
+    monkeypatch.setattr(Engine, "problem", lacking())
+    at = open_app("train", SIGMA)
+    assert at.button(key="t.start").disabled
+    (note,) = said(at, "problem")
+    assert note == (
+        "Training and measuring need what is not installed here, no_torch_here: pip install 'dpviz[train]'."
+    )
+    assert "ε ≤" in said(at, "headline")[0]
+    assert submitted == []
 
 
 def test_what_will_fail_is_said_whatever_controls_are_open(

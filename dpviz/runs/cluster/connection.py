@@ -16,15 +16,24 @@ from dpviz.runs.cluster.tls import security_with
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 
+# Packages, as they are imported: of the program that talks to a cluster, and of the workers.
 NEEDED = ("distributed", "cryptography")
+WORKERS_NEED = ("torch", "PIL")
 
 
 def lacking() -> str:
-    """What has to be installed before there can be a cluster, in words; "" if nothing."""
-    absent = next((package for package in NEEDED if importlib.util.find_spec(package) is None), "")
-    return (
-        f"Training and measuring need {absent}, which is not installed: pip install 'dpviz[train]'." if absent else ""
-    )
+    """What has to be installed here before a run can be computed, and how; "" if nothing.
+
+    The workers of a scheduler of the user's own may have what they need elsewhere.
+    """
+    needed = NEEDED if chosen() else (*WORKERS_NEED, *NEEDED)
+    absent = [package for package in needed if importlib.util.find_spec(package) is None]
+    if not absent:
+        return ""
+    # Environments that uv makes have no pip.
+    pip = importlib.util.find_spec("pip") is not None
+    command = "pip install 'dpviz[train]'" if pip else "uvx --from 'dpviz[app,train]' dpviz app"
+    return f"Training and measuring need what is not installed here, {' and '.join(absent)}: {command}."
 
 
 def chosen() -> str:

@@ -11,6 +11,7 @@ from dpviz.questions.train.facts import graphics_card, missing, not_usable, unsu
 from dpviz.questions.train.question import TRAIN, Planned
 from dpviz.questions.train.settings import acting, usual
 from dpviz.questions.train.start import offered
+from dpviz.runs.cluster.connection import lacking
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError, new_id
 from dpviz.training.data.own.place import data_of
@@ -112,15 +113,17 @@ def acts(engine: Engine) -> None:
     except ValueError:
         planned = None
     begin, look = partial(_start, engine, planned, ticket), {"type": "primary", "width": "stretch"}
-    page.button("Start training", "play_arrow", begin, enabled=planned is not None, key="t.start", **look)
+    absent = lacking()
+    enabled = planned is not None and not absent
+    page.button("Start training", "play_arrow", begin, enabled=enabled, key="t.start", **look)
     # Once: what was refused a while ago may go well now.
-    refused = st.session_state.pop(REFUSED, "") or engine.problem
+    refused = st.session_state.pop(REFUSED, "") or absent or engine.problem
     if refused:
         page.note(str(refused), "problem")
     if state.get(FIELDS["device"]) == "cuda" and not graphics_card():
         page.note("No GPU was found on this machine: the run will fail unless the workers have one.", "caution")
-    if lacking := missing(state.get(DATA), _folder()):
-        page.note(lacking, "caution")
+    if data_missing := missing(state.get(DATA), _folder()):
+        page.note(data_missing, "caution")
 
 
 def _folder() -> str:
