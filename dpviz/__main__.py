@@ -19,7 +19,9 @@ from typing import Any
 
 import dpviz
 from dpviz._extras import MissingExtra, extra
+from dpviz._other_names import right_name
 from dpviz.accounting import meanings
+from dpviz.accounting.methods import ALIASES
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
@@ -63,11 +65,16 @@ def _write_no_more() -> None:
 
 
 def _run(given: argparse.Namespace, settings: Sequence[str]) -> None:
+    if given.command is None:
+        _parser().print_help()
+        return
     if settings and given.command != "ask":
-        raise ValueError(
-            f"{settings[0]!r} is not an option of {given.command}; 'python -m dpviz "
-            f"{given.command} --help' lists all options."
+        option, *_ = settings[0].split("=")
+        right = right_name(option.removeprefix("--").replace("-", "_"), vars(given))
+        way_out = (
+            f"it is called --{right.replace('_', '-')} here" if right else f"'dpviz {given.command} --help' lists all"
         )
+        raise ValueError(f"{option!r} is not an option of {given.command}; {way_out}.")
     if given.command == "ask":
         _ask(given, settings)
     elif given.command == "app":
@@ -141,7 +148,7 @@ def _share(given: argparse.Namespace) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("dpviz", description="Compute and show differential privacy.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dpviz {dpviz.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, purpose in (("epsilon", "compute ε of T equal steps"), ("delta", "compute δ of T equal steps for an ε")):
         command = commands.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
         _numbers(command, [one for one in NUMBERS if one != name])
@@ -188,14 +195,20 @@ def _numbers(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
     command.add_argument(
         "--mechanism", choices=KINDS, default=next(iter(KINDS)), help=f"the mechanism of a step. {kinds}"
     )
-    help_ = f"the accountant (default {Tight.name}: PLD, the smallest proven ε)"
-    command.add_argument("--method", choices=dpviz.METHODS, default=Tight.name, help=help_)
+    others = ", ".join(f"{alias} for {name}" for alias, name in ALIASES.items())
+    help_ = f"the accountant (default {Tight.name}: PLD, the smallest proven ε); also {others}"
+    command.add_argument("--method", type=_by_name, choices=dpviz.METHODS, default=Tight.name, help=help_)
     command.add_argument("--json", action="store_true", help="print the answer as JSON")
     command.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the accountant"
     )
     for name in names:
         command.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar="NUMBER", help=NUMBERS[name])
+
+
+def _by_name(method: str) -> str:
+    """An accountant's own name for another one; argparse compares it with the choices."""
+    return ALIASES.get(method, method)
 
 
 def _how(given: argparse.Namespace) -> dict[str, Any]:

@@ -1,61 +1,61 @@
 """The library's public names: `dpviz` offers them as its own, and questions take them from here.
 
-Not from `dpviz` itself: its `ask` imports the questions. A name that is imported here is public.
+Not from `dpviz` itself: its `ask` imports the questions. A name that is imported here as itself is public.
 """
 
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
-from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter, fully_adaptive_spent, fully_adaptive_steps
-from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
-from dpviz.accounting.adaptive.odometer import Odometer, odometer_epsilon
-from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer_epsilon
-from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
-from dpviz.accounting.attack.membership import (
-    attack_success,
-    gaussian_roc,
-    posterior_belief,
-    profile_roc,
-    profile_success,
-    roc_bound,
-    sure_success,
-)
-from dpviz.accounting.attack.trade_off import GaussianMu, best_advantage, best_tpr, gaussian_mu
-from dpviz.accounting.bayesian.accountant import bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian.consequences import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
-from dpviz.accounting.bayesian.sample_size import bayesian_samples
-from dpviz.accounting.bayesian.solve import solve_bayesian
-from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.cost import langevin_epsilon, langevin_noise_multiplier
-from dpviz.accounting.langevin.last_iterate import last_iterate_epsilon
-from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.accounting.langevin.published_bounds import langevin_step_size
-from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
-from dpviz.accounting.pate.answers import pate_epsilon, pate_epsilon_at
-from dpviz.accounting.pate.release import pate_epsilon_released
-from dpviz.accounting.pate.smooth_release import SmoothRelease
-from dpviz.accounting.renyi.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
-from dpviz.accounting.renyi.closed_form import closed_form_divergence
-from dpviz.accounting.schedules import PowerSchedule
-from dpviz.accounting.solve import solve
-from dpviz.accounting.tuning import tuned_epsilon
-from dpviz.gradients.law_bound import bayesian_law_epsilon
-from dpviz.gradients.law_tight import bayesian_law_tight
-from dpviz.mechanisms import (
-    Adjacency,
-    BandedNoise,
-    CorrelatedNoise,
-    FixedPartition,
-    FixedSize,
-    Laplace,
-    Mechanism,
-    PersonOf,
-    PersonRows,
-    RandomAllocation,
-    ReplaceOneGaussian,
-    SampledGaussian,
-    SecretPartition,
-    Shuffled,
-    TruncatedPoisson,
-    WithReplacement,
-    of_person,
-)
+from dpviz import bayesian as bayesian
+from dpviz import langevin as langevin
+from dpviz import mechanisms as mechanisms
+from dpviz import papers as papers
+from dpviz import pate as pate
+from dpviz.accounting.adaptive.filter import BudgetExceeded as BudgetExceeded
+from dpviz.accounting.adaptive.filter import Filter as Filter
+from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter as FullyAdaptiveFilter
+from dpviz.accounting.adaptive.individual import IndividualFilter as IndividualFilter
+from dpviz.accounting.adaptive.odometer import Odometer as Odometer
+from dpviz.accounting.adaptive.odometer import odometer_epsilon as odometer_epsilon
+from dpviz.accounting.attack.best_accuracy import Accuracy as Accuracy
+from dpviz.accounting.attack.best_accuracy import best_accuracy as best_accuracy
+from dpviz.accounting.attack.membership import attack_success as attack_success
+from dpviz.accounting.attack.membership import gaussian_roc as gaussian_roc
+from dpviz.accounting.attack.membership import posterior_belief as posterior_belief
+from dpviz.accounting.attack.membership import profile_roc as profile_roc
+from dpviz.accounting.attack.membership import profile_success as profile_success
+from dpviz.accounting.attack.membership import roc_bound as roc_bound
+from dpviz.accounting.attack.trade_off import GaussianMu as GaussianMu
+from dpviz.accounting.attack.trade_off import best_advantage as best_advantage
+from dpviz.accounting.attack.trade_off import best_tpr as best_tpr
+from dpviz.accounting.attack.trade_off import gaussian_mu as gaussian_mu
+from dpviz.accounting.bayesian.accountant import bayesian_cost as bayesian_cost
+from dpviz.accounting.bayesian.accountant import bayesian_epsilon as bayesian_epsilon
+from dpviz.accounting.bound import Bound as Bound
+from dpviz.accounting.langevin.cost import langevin_epsilon as langevin_epsilon
+from dpviz.accounting.langevin.published_bounds import langevin_step_size as langevin_step_size
+from dpviz.accounting.ledger import Ledger as Ledger
+from dpviz.accounting.methods import METHODS as METHODS
+from dpviz.accounting.methods import accountant as accountant
+from dpviz.accounting.methods import delta as delta
+from dpviz.accounting.methods import epsilon as epsilon
+from dpviz.accounting.methods import renyi_divergence as renyi_divergence
+from dpviz.accounting.renyi.closed_form import closed_form_divergence as closed_form_divergence
+from dpviz.accounting.schedules import PowerSchedule as PowerSchedule
+from dpviz.accounting.solve import solve as solve
+from dpviz.accounting.tuning import tuned_epsilon as tuned_epsilon
+from dpviz.gradients.law_bound import bayesian_law_epsilon as bayesian_law_epsilon
+from dpviz.mechanisms import Adjacency as Adjacency
+from dpviz.mechanisms import BandedNoise as BandedNoise
+from dpviz.mechanisms import CorrelatedNoise as CorrelatedNoise
+from dpviz.mechanisms import FixedPartition as FixedPartition
+from dpviz.mechanisms import FixedSize as FixedSize
+from dpviz.mechanisms import Laplace as Laplace
+from dpviz.mechanisms import Mechanism as Mechanism
+from dpviz.mechanisms import PersonOf as PersonOf
+from dpviz.mechanisms import PersonRows as PersonRows
+from dpviz.mechanisms import RandomAllocation as RandomAllocation
+from dpviz.mechanisms import ReplaceOneGaussian as ReplaceOneGaussian
+from dpviz.mechanisms import SampledGaussian as SampledGaussian
+from dpviz.mechanisms import SecretPartition as SecretPartition
+from dpviz.mechanisms import Shuffled as Shuffled
+from dpviz.mechanisms import TruncatedPoisson as TruncatedPoisson
+from dpviz.mechanisms import WithReplacement as WithReplacement
+from dpviz.mechanisms import of_person as of_person

@@ -12,4 +12,4 @@ for method in ("moments", "renyi", "tight"):
 # The same budget, spent otherwise: how many steps does less noise allow?
 shorter = {"sample_rate": 256 / 60_000, "delta": 1e-5, "noise_multiplier": 0.8}
 steps = dpviz.solve("steps", method="tight", target_epsilon=3.0, **shorter)
-print(f"With σ = 0.8 the budget lasts for {int(steps):,} steps.")
+print(f"With σ = 0.8 the budget lasts for {steps:,} steps.")

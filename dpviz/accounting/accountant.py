@@ -34,6 +34,7 @@ class Accountant(ABC):
 
     Attributes:
         name: what `dpviz.epsilon` calls it.
+        aliases: what else it is called, accepted wherever a method is named; what is shown is the name.
         reference: whom it goes back to, as one cites it.
         bibtex: the same for a bibliography: keys in papers.bib, or entries of one's own; not of the conversion.
         title: what it is called in a sentence.
@@ -47,6 +48,7 @@ class Accountant(ABC):
     """
 
     name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[str] = ""
     bibtex: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str] = ""

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
+from dpviz._other_names import says_right_names
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.fully_adaptive import MixtureOdometer
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
@@ -23,10 +24,12 @@ ACCOUNTANTS: tuple[type[Accountant], ...] = (
     *(OdometerAccountant, MixtureOdometer),
 )
 
-# Their names, for type checkers; a test compares the two lists.
-Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer", "mixture"]
+# Their names, for type checkers, those that stand for others at the end; a test compares the two lists.
+Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer", "mixture", "rdp", "pld"]
 _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
+# Other names for them, which `method_name` alone resolves.
+ALIASES = {alias: each.name for each in ACCOUNTANTS for alias in each.aliases}
 # Those that a run reads after every step.
 LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant) and each.live)
 # What they, and the numerical accountant, which reads a whole run, are called where runs are shown.
@@ -37,21 +40,46 @@ FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of e
 READINGS = PROVERS | {MixtureOdometer.name: "Whitehouse, any stop", BAYESIAN: BAYESIAN_CARD.name}
 
 
-def accountant(method: str, **options: Any) -> Accountant:
+def method_name(method: object, among: tuple[str, ...] = METHODS) -> str:
+    """The name in METHODS of what may be called otherwise ("pld", "rdp"); ValueError if it is not `among` these.
+
+    >>> method_name("pld")
+    'tight'
+    """
+    return _validate.choice("method", ALIASES.get(method, method) if isinstance(method, str) else method, among)
+
+
+def accountant(method: str = Tight.name, **options: Any) -> Accountant:
     """The accountant called `method`, one of METHODS; an unknown option names those that exist.
 
     >>> accountant("renyi", conversion="classic").name
     'renyi'
     """
-    chosen = _BY_NAME[_validate.choice("method", method, METHODS)]
+    chosen = _BY_NAME[method_name(method)]
     names = chosen.options
     unknown = sorted(set(options) - set(names))
     if unknown:
-        raise ValueError(f"Expected options of method {method!r} among {', '.join(names)}; found {', '.join(unknown)}.")
+        raise ValueError(
+            f"Expected options of method {chosen.name!r} among {', '.join(names)}; found {', '.join(unknown)}."
+        )
     fields = {names[key]: value for key, value in options.items()}
     if "order_values" in fields:
         fields["order_values"] = tuple(_validate.orders(fields["order_values"]).tolist())
     return chosen(**fields)
+
+
+def check_knows(chosen: Accountant, mechanism: Mechanism) -> None:
+    """Refuses a mechanism that the accountant does not know, and names the methods that do.
+
+    Raises:
+        ValueError: with the reason of `supports` and the way out.
+    """
+    if reason := chosen.supports(mechanism):
+        others = [each.name for each in ACCOUNTANTS if not each().supports(mechanism)]
+        way_out = f"Methods that know it: {', '.join(others)}." if others else "No method knows it."
+        raise ValueError(
+            f"Expected a mechanism that method={chosen.name!r} knows, found {mechanism.text}: {reason} {way_out}"
+        )
 
 
 def every_choice() -> list[tuple[str, dict[str, str]]]:
@@ -100,11 +128,14 @@ class ManySteps(Options, total=False):
 
 
 @overload
-def epsilon(method: Method, *, steps: float, delta: float, **step: Unpack[OneStep]) -> float: ...
+def epsilon(method: Method = ..., *, steps: float, delta: float, **step: Unpack[OneStep]) -> float: ...
 @overload
-def epsilon(method: Method, *, steps: ArrayLike, delta: ArrayLike, **step: Unpack[ManySteps]) -> float | Array: ...
 def epsilon(
-    method: str,
+    method: Method = ..., *, steps: ArrayLike, delta: ArrayLike, **step: Unpack[ManySteps]
+) -> float | Array: ...
+@says_right_names()
+def epsilon(
+    method: str = Tight.name,
     *,
     noise_multiplier: ArrayLike | None = None,
     sample_rate: ArrayLike | None = None,
@@ -118,13 +149,14 @@ def epsilon(
     The steps are sampled Gaussian ones under add/remove adjacency, or those of `mechanism`.
 
     Args:
-        method: "basic", "strong", "moments", "renyi", "closed_form", "tight"; any stopping time: "odometer", "mixture".
+        method: "tight" (numerical: privacy loss distributions; also "pld"), "renyi" (also "rdp"), "moments",
+            "closed_form", "strong", "basic"; for any stopping time "odometer", "mixture".
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
         mechanism: Laplace(scale=…), ReplaceOneGaussian(noise_multiplier=…), …, in place of σ and q, which it
-            has itself. A method that does not know it says why.
+            has itself. A method that does not know it says why, and which methods do.
         **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), min_order=1 and
             max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
@@ -143,6 +175,7 @@ def epsilon(
     chosen = accountant(method, **options)
     _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
+        check_knows(chosen, mechanism)
         return _plain(chosen.epsilon_of(mechanism, steps=steps, delta=delta).epsilon)
     assert noise_multiplier is not None
     assert sample_rate is not None
@@ -151,11 +184,14 @@ def epsilon(
 
 
 @overload
-def delta(method: Method, *, steps: float, epsilon: float, **step: Unpack[OneStep]) -> float: ...
+def delta(method: Method = ..., *, steps: float, epsilon: float, **step: Unpack[OneStep]) -> float: ...
 @overload
-def delta(method: Method, *, steps: ArrayLike, epsilon: ArrayLike, **step: Unpack[ManySteps]) -> float | Array: ...
 def delta(
-    method: str,
+    method: Method = ..., *, steps: ArrayLike, epsilon: ArrayLike, **step: Unpack[ManySteps]
+) -> float | Array: ...
+@says_right_names()
+def delta(
+    method: str = Tight.name,
     *,
     noise_multiplier: ArrayLike | None = None,
     sample_rate: ArrayLike | None = None,
@@ -168,6 +204,7 @@ def delta(
     chosen = accountant(method, **options)
     _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
+        check_knows(chosen, mechanism)
         return _plain(chosen.delta_of(mechanism, steps=steps, epsilon=epsilon))
     assert noise_multiplier is not None
     assert sample_rate is not None

@@ -4,7 +4,7 @@
     >>> round(solve("noise_multiplier", target_epsilon=1.0, method="renyi", **training), 4)
     4.1253
     >>> solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=4.0, sample_rate=0.01, delta=1e-5)
-    9378.0
+    9378
 
 In place of ε a target may be a risk, read off the whole privacy curve (`accounting.attack.trade_off`):
 
@@ -23,11 +23,22 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array
+from dpviz._other_names import says_right_names
 from dpviz.accounting.attack.trade_off import RISKS, Risk
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.boundary import last_whole, nudged, size_of_gap
 from dpviz.accounting.calibration import HARDLY_ANY_NOISE, LARGEST_STEPS, TOLERANCE, Calibration
-from dpviz.accounting.methods import Accountant, AdditiveAccountant, Options, Renyi, Tight, accountant, one_mechanism
+from dpviz.accounting.methods import (
+    Accountant,
+    AdditiveAccountant,
+    Options,
+    Renyi,
+    Tight,
+    accountant,
+    check_knows,
+    method_name,
+    one_mechanism,
+)
 from dpviz.accounting.no_answer import NoAnswer, no_answer
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi.best_epsilon import OrderSearch
@@ -57,35 +68,40 @@ class EpsilonSolved(OneStepSolved, Options, total=False):
     delta: float | None
 
 
-TightName = Literal["tight"]
+TightName = Literal["tight", "pld"]
 
 
 @overload
-def solve(for_: str, *, target_epsilon: float, method: str, **known: Unpack[EpsilonSolved]) -> float: ...
+def solve(for_: str, *, target_epsilon: float, method: str = ..., **known: Unpack[EpsilonSolved]) -> float: ...
 @overload
 def solve(
-    for_: str, *, target_epsilon: float, method: TightName, runs: float, law: str = ..., shape: float = ...,
+    for_: str, *, target_epsilon: float, method: TightName = ..., runs: float, law: str = ..., shape: float = ...,
     **known: Unpack[EpsilonSolved],
 ) -> float: ...  # fmt: skip
 @overload
-def solve(for_: str, *, target_advantage: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
-@overload
-def solve(for_: str, *, target_tpr: float, fpr: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
+def solve(for_: str, *, target_advantage: float, method: TightName = ..., **known: Unpack[OneStepSolved]) -> float: ...
 @overload
 def solve(
-    for_: str, *, target_reconstruction: float, prior: float, method: TightName, **known: Unpack[OneStepSolved]
+    for_: str, *, target_tpr: float, fpr: float, method: TightName = ..., **known: Unpack[OneStepSolved]
 ) -> float: ...
 @overload
 def solve(
-    for_: str, *, target_posterior: float, prior: float, delta: float, method: TightName,
+    for_: str, *, target_reconstruction: float, prior: float, method: TightName = ..., **known: Unpack[OneStepSolved]
+) -> float: ...
+@overload
+def solve(
+    for_: str, *, target_posterior: float, prior: float, delta: float, method: TightName = ...,
     **known: Unpack[OneStepSolved],
 ) -> float: ...  # fmt: skip
 @overload
-def solve(for_: str, *, target_mu: float, delta: float, method: TightName, **known: Unpack[OneStepSolved]) -> float: ...
+def solve(
+    for_: str, *, target_mu: float, delta: float, method: TightName = ..., **known: Unpack[OneStepSolved]
+) -> float: ...
+@says_right_names(*TARGETS, "runs", "law", "shape")
 def solve(
     for_: str,
     *,
-    method: str,
+    method: str = Tight.name,
     noise_multiplier: float | None = None,
     sample_rate: float | None = None,
     steps: float | None = None,
@@ -101,8 +117,8 @@ def solve(
     Args:
         for_: "noise_multiplier" (the smallest), "steps" (the most), "sample_rate" (the largest) or "delta" (the
             smallest): leave that argument out and give the three others.
-        method: one of METHODS, with options that make it an upper bound: nothing else may be relied on. For a risk,
-            "tight".
+        method: as in `dpviz.epsilon`, with options that make it an upper bound: nothing else may be relied on. For a
+            risk, "tight".
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
@@ -124,9 +140,9 @@ def solve(
             A risk is solved for with σ, q or T unknown, and `delta` is given only where it is named here.
 
     Returns:
-        σ and δ rounded up, q down, within `tolerance` (δ: 1e-9, and never below 2.2e-308); T the largest whole number
-        (at most 2^53). 0.0 for T where already one step costs more. Bounds that jitter within their width ("tight")
-        may hold at some points beyond the answer. Where any value will do:
+        σ and δ rounded up, q down, within `tolerance` (δ: 1e-9, and never below 2.2e-308); T, an int, the largest
+        whole number (at most 2^53), 0 where already one step costs more. Bounds that jitter within their width
+        ("tight") may hold at some points beyond the answer. Where any value will do:
             0.0 for σ: no noise is needed, because nothing is released (no steps, q = 0) or because δ is at least
             1 − (1 − q)^T, the probability that an example is ever drawn, and the method proves as much;
             inf for T and 0.0 for δ: nothing is released; 1.0 for q.
@@ -135,6 +151,7 @@ def solve(
         ValueError: for a bad argument; for a method that is no upper bound (`Accountant.kind`); and where there is no
             answer, with the reason and the way out.
     """
+    method = method_name(method)
     wanted, value = _one_target(options)
     search: Any = {name: options.pop(name) for name in ("runs", "law", "shape") if name in options}
     if search and (wanted != TARGETS[0] or method != Tight.name or for_ == "delta"):
@@ -154,14 +171,17 @@ def solve(
     target = risk.check(value) if risk else _validate.number(target_epsilon=value)
     width = _validate.number(tolerance=tolerance)
     chosen = _upper_bound(for_, method, options)
-    chosen.check(mechanism)
+    check_knows(chosen, mechanism)
     if for_ != "steps":
         mechanism.counted(known["steps"])
     if risk:
-        return _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk).solved(for_)
-    if search:
-        return _TunedProblem(target, known, width, chosen, mechanism, search=search).solved(for_)
-    return _Problem(target, known, width, chosen, mechanism).solved(for_)
+        problem: _Problem = _RiskProblem(target, known, width, chosen, mechanism, wanted, risk=risk)
+    elif search:
+        problem = _TunedProblem(target, known, width, chosen, mechanism, search=search)
+    else:
+        problem = _Problem(target, known, width, chosen, mechanism)
+    answer = problem.solved(for_)
+    return math.floor(answer) if for_ == "steps" and answer < math.inf else answer
 
 
 def _one_target(options: dict[str, Any]) -> tuple[str, Any]:

@@ -24,9 +24,10 @@ from scipy.optimize import brentq
 
 from dpviz import _validate
 from dpviz._arrays import Array
+from dpviz._other_names import says_right_names
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.trade_off import curve_at
-from dpviz.accounting.methods import AnyStep, Renyi, Tight, one_mechanism
+from dpviz.accounting.methods import AnyStep, Renyi, Tight, method_name, one_mechanism
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Mechanism
@@ -38,7 +39,7 @@ SCORE = (
     "private data, such as accuracy on a private validation set, must be counted in each run's own ε."
 )
 METHODS = (Tight.name, Renyi.name)
-Method = Literal["tight", "renyi"]
+Method = Literal["tight", "renyi", "pld", "rdp"]
 ALL_BOUNDS: Method = "tight"
 RENYI_ALONE: Method = "renyi"
 
@@ -61,6 +62,7 @@ def tuned_epsilon(
 ) -> float: ...
 @overload
 def tuned_epsilon(*, mechanism: Mechanism, steps: int, delta: float, **search: Unpack[Search]) -> float: ...
+@says_right_names("noise_multiplier", "sample_rate", "mechanism")
 def tuned_epsilon(
     *,
     steps: int,
@@ -129,7 +131,7 @@ def _usable(mechanism: Mechanism, law: str, method: str) -> list[Accountant]:
     Raises:
         ValueError: there is none, or not the one that the law needs.
     """
-    provers = [Renyi(), Tight()] if _validate.choice("method", method, METHODS) == Tight.name else [Renyi()]
+    provers = [Renyi(), Tight()] if method_name(method, METHODS) == Tight.name else [Renyi()]
     usable = [each for each in provers if not each.supports(mechanism)]
     if usable and law == "poisson" and usable[0] != Renyi():
         raise ValueError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, SupportsFloat, TypeVar
 
+from dpviz.accounting.methods import ALIASES, FAMILIES
 from dpviz.fields import expression, numbers
 
 V = TypeVar("V")
@@ -232,9 +233,10 @@ class Choice(Field[str]):
     means: Mapping[str, Any] = field(default_factory=dict)
 
     def parse(self, text: str) -> str:
-        if text not in self.options:
+        option = _option(text, self.options)
+        if option is None:
             raise ValueError(f"{self.label}: “{text[:40]}” is not one of {_listed(self.options)}.")
-        return text
+        return option
 
     def accept(self, value: object) -> str:
         """Options that write a number may be named by it, and those that mean something by that."""
@@ -258,11 +260,11 @@ class Several(Field[tuple[str, ...]]):
     options: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> tuple[str, ...]:
-        names = tuple(part for part in text.split(".") if part)
-        for part in names:
-            if part not in self.options:
+        names = {part: _option(part, self.options) for part in text.split(".") if part}
+        for part, option in names.items():
+            if option is None:
                 raise ValueError(f"{self.label}: “{part[:40]}” is not one of {_listed(self.options)}.")
-        return tuple(key for key in self.options if key in names)
+        return tuple(key for key in self.options if key in names.values())
 
     def accept(self, value: object) -> tuple[str, ...]:
         if isinstance(value, str):
@@ -280,7 +282,8 @@ class Several(Field[tuple[str, ...]]):
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Those that exist; the default where nothing of `text` does."""
-        existing = tuple(key for key in self.options if key in text.split("."))
+        names = {_option(part, self.options) for part in text.split(".")}
+        existing = tuple(key for key in self.options if key in names)
         return existing if existing or not text.strip(".") else self.default
 
 
@@ -308,6 +311,12 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _option(text: str, options: Mapping[str, str]) -> str | None:
+    """The option called `text`: by its own name, or by a name of the accountant whose curve or answer it is."""
+    method = ALIASES.get(text, text)
+    return next((name for name in (text, method, FAMILIES.get(method)) if name in options), None)
 
 
 def _listed(options: Mapping[str, str]) -> str:

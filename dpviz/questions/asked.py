@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
+from dpviz._other_names import right_name
 from dpviz.fields import AnyField
 from dpviz.questions import AnyQuestion, Compound, Reader, Setting, links, value_of
 from dpviz.questions.answer import AnyAnswer, whole
@@ -166,8 +169,17 @@ def _whole(given: Any, setting: Setting | None) -> bool:
 
 def _question(key: str) -> AnyQuestion:
     if key not in QUESTIONS:
-        raise ValueError(f"Question {key!r} does not exist; choose one of {', '.join(QUESTIONS)}.")
+        raise ValueError(
+            f"Question {key!r} does not exist; the nearest are {_nearest(key, QUESTIONS)}. 'dpviz ask' lists all."
+        )
     return QUESTIONS[key]
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    """The three names that are most like `name`, the one that means the same first, where there is one."""
+    offered = list(names)
+    alike = get_close_matches(name, offered, n=3, cutoff=0.0)
+    return ", ".join([*dict.fromkeys(filter(None, (right_name(name, offered), *alike)))][:3])
 
 
 def _values(question: AnyQuestion, settings: Values) -> tuple[Values, tuple[str, ...]]:
@@ -183,8 +195,11 @@ def _values(question: AnyQuestion, settings: Values) -> tuple[Values, tuple[str,
     whole_ones = {name for name, given in settings.items() if _whole(given, question.settings.get(name))}
     unknown = [name for name in settings if name not in named and name not in whole_ones]
     if unknown:
-        offered = ", ".join(dict.fromkeys([*question.settings, *named, *question.reads]))
-        raise ValueError(f"Question {question.key!r} has no setting {unknown[0]!r}; it has {offered}.")
+        offered = _nearest(unknown[0], dict.fromkeys([*question.settings, *named, *question.reads]))
+        raise ValueError(
+            f"Question {question.key!r} has no setting {unknown[0]!r}; the nearest are {offered}. "
+            f"'dpviz ask {question.key} --settings' lists all."
+        )
     given = {named[name].key: value for name, value in settings.items() if name in named and name not in whole_ones}
     readings = [question.reads[name](text, tuple(given)) for name, text in texts.items()]
     for reading in readings:

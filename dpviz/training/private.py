@@ -22,6 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from dpviz._other_names import says_right_names
 from dpviz.accounting.claims import Claim, rounded_up
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.training.accelerator import sent
@@ -174,6 +175,7 @@ class PrivateTraining(Iterator[Step]):
         "_settings", "_state", "_stepping", "_taken",
     )  # fmt: skip
 
+    @says_right_names()
     def __init__(
         self,
         network: nn.Module,

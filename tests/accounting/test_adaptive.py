@@ -476,8 +476,8 @@ def test_the_fully_adaptive_filter_covers_randomised_response(epsilon: float, co
 def test_fully_adaptive_steps(sigma: float, rate: float, most: int) -> None:
     """By hand: 13/400 at ln 1e6 gives 0.964, 14/400 gives 1.0009; a sampled step has ε_i at δ/(2T)."""
     step = {"noise_multiplier": sigma, "sample_rate": rate}
-    steps = dpviz.fully_adaptive_steps(**step, target_epsilon=1.0, delta=1e-6)
-    assert steps == most >= dpviz.rogers_filter_steps(**step, target_epsilon=1.0, delta=1e-6)
+    steps = dpviz.papers.fully_adaptive_steps(**step, target_epsilon=1.0, delta=1e-6)
+    assert steps == most >= dpviz.papers.rogers_filter_steps(**step, target_epsilon=1.0, delta=1e-6)
     assert steps <= dpviz.Filter(target_epsilon=1.0, delta=1e-6).remaining_steps(dpviz.SampledGaussian(sigma, rate))
     if rate < 1.0:
         spent = [

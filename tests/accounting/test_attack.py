@@ -304,7 +304,9 @@ class TestSure:
     def test_follows_from_the_region(self, epsilon: float, rate: float, delta: float) -> None:
         """TPR/(TPR + FPR) at the smallest FPR whose region reaches the TPR on its rising side."""
         fpr = max(rate - delta, 0.0) * math.exp(-epsilon)
-        assert dpviz.sure_success(epsilon, hit_rate=rate, delta=delta) == pytest.approx(rate / (rate + fpr), rel=1e-12)
+        assert dpviz.papers.sure_success(epsilon, hit_rate=rate, delta=delta) == pytest.approx(
+            rate / (rate + fpr), rel=1e-12
+        )
 
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0, 10.0])

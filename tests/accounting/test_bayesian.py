@@ -490,7 +490,7 @@ PLAN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 1000, "d
 def test_the_answer_holds_and_nothing_better_does(unknown: str, target: float, largest: float | None) -> None:
     """By all orders, of which the search looks at few."""
     known = {name: value for name, value in PLAN.items() if name != unknown} | {"largest_distance": largest}
-    answer = dpviz.solve_bayesian(unknown, DISTANCES, target_epsilon=target, **known)
+    answer = dpviz.bayesian.solve_bayesian(unknown, DISTANCES, target_epsilon=target, **known)
     assert type(answer) is float
     assert dpviz.bayesian_epsilon(DISTANCES, **known, **{unknown: answer}) <= target
     beyond = {

@@ -161,9 +161,9 @@ def test_twice_the_variance_of_the_noise_allows_twice_the_step(theorem: str) -> 
 def test_momentum_without_momentum_has_the_noise_of_sgld() -> None:
     """β = 1: θ moves by the gradient and N(0, 2η/N)."""
     plain = {"n": 60_000, "batch_size": 245, "clip": 4}
-    assert dpviz.langevin_noise_multiplier(0.1, **plain, noise="sgld") == dpviz.langevin_noise_multiplier(
-        0.1, **plain, friction=1.0
-    )
+    assert dpviz.langevin.langevin_noise_multiplier(
+        0.1, **plain, noise="sgld"
+    ) == dpviz.langevin.langevin_noise_multiplier(0.1, **plain, friction=1.0)
 
 
 exponents = st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0, 2.0])

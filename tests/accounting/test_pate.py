@@ -170,7 +170,7 @@ def test_costs_add_up_and_never_exceed_what_holds_for_all_votes(noise: dict[str,
     votes = np.tile(SOME, (25, 1))
     found = pate_epsilon_at(votes, delta=1e-5, **noise)
     fixed = {key: value for key, value in noise.items() if key != "threshold"}
-    whatever = np.asarray(pate_epsilon(np.arange(1, 101), delta=1e-5, **fixed))
+    whatever = np.asarray(pate_epsilon(np.arange(1, 101), delta=1e-5, method="renyi", **fixed))
     assert found.shape == (100,)
     assert (np.diff(found) >= 0.0).all()
     assert (found <= whatever).all()
@@ -196,11 +196,11 @@ def test_what_holds_for_all_votes_is_a_gaussian_of_sensitivity_root_2() -> None:
         return min(1000 * a * cost + tail for a, tail in tails.items())
 
     known = {"noise_multiplier": 40.0 / math.sqrt(2.0), "sample_rate": 1.0, "steps": np.array([1, 100, 1000])}
-    found = np.asarray(pate_epsilon([1, 100, 1000], delta=1e-5, noise_std=40.0))
+    found = np.asarray(pate_epsilon([1, 100, 1000], delta=1e-5, noise_std=40.0, method="renyi"))
     assert found == pytest.approx(dpviz.epsilon("renyi", **known, delta=1e-5), rel=1e-12)
     assert found[-1] == pytest.approx(by_hand(1 / 1600), rel=1e-3)
     # With the check, 1000 (α/σ² + α/(2σ₁²)).
-    checked = pate_epsilon(1000, delta=1e-5, noise_std=40.0, threshold_std=150.0)
+    checked = pate_epsilon(1000, delta=1e-5, noise_std=40.0, threshold_std=150.0, method="renyi")
     assert checked == pytest.approx(by_hand(1 / 1600 + 1 / (2 * 150.0**2)), rel=1e-3)
 
 

@@ -338,7 +338,7 @@ class TestAccountant:
 
 @given(st.floats(1.0, 100.0), st.floats(1e-8, 1.0), st.integers(1, 10_000))
 def test_value_and_conditions(sigma: float, rate: float, order: int) -> None:
-    found = dpviz.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order)
+    found = dpviz.papers.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order)
     s, q = mp.mpf(sigma), mp.mpf(rate)
     last = s**2 * mp.log(1 / (q * s))
     if abs(last - order) < 1e-9 * order or abs(16 * q * s - 1) < 1e-12:
@@ -355,9 +355,9 @@ def test_within_a_factor_of_two_of_the_exact_moment(a: float, b: float, c: float
     """It keeps no promise, but wherever the lemma covers it, the exact moment was 0.49 to 1 times it."""
     sigma = 100.0**a
     rate = math.exp(math.log(1e-6) + b * math.log(0.99 / (16 * sigma) / 1e-6))
-    last = dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
+    last = dpviz.papers.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
     order = max(1.0, math.floor(min(last, 3000.0) ** c))
-    value = dpviz.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order)
+    value = dpviz.papers.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order)
     exact = float(log_moment(sigma, rate, [order + 1.0])[0])
     assert 0.45 * float(value) < exact <= 1.02 * float(value)
 

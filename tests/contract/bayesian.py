@@ -51,7 +51,7 @@ class Bayesian(Accountant):
             return 0.0
         known = {**settings_of(step), "steps": count}
         try:
-            return dpviz.solve_bayesian("delta_mu", np.array(self.distances), target_epsilon=epsilon, **known)
+            return dpviz.bayesian.solve_bayesian("delta_mu", np.array(self.distances), target_epsilon=epsilon, **known)
         except ValueError:
             return 1.0
 

@@ -8,23 +8,25 @@ from pathlib import Path
 import dpviz
 from dpviz.accounting.adaptive import filter
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.methods import ACCOUNTANTS, METHODS, accountant, every_choice
+from dpviz.accounting.methods import ACCOUNTANTS, ALIASES, METHODS, accountant, every_choice
 
 ROOT = Path(dpviz.__file__).parent
 FAMILIES = {accountant(name, **options).family for name, options in every_choice()}
-NAMES = {*METHODS, *FAMILIES, bayesian.NAME, filter.NAME}
+NAMES = {*METHODS, *ALIASES, *FAMILIES, bayesian.NAME, filter.NAME}
 # Files of the accountants; the list of them, which names them for type checkers too (`test_types` compares).
 OWN = {Path(inspect.getfile(kind)).relative_to(ROOT).as_posix() for kind in (*ACCOUNTANTS, filter.Filter)} | {
     "accounting/methods.py",
     "accounting/bayesian/accountant.py",
 }
-# The same words for other things: a setting of runs, a column, and attributes of facts, by which they are read.
+# The same words for other things: a setting of runs, a column, attributes of facts, by which they are read; and types.
 OTHER_THINGS = {
     "bayesian": {
         "questions/train/settings.py", "training/checkpoint.py", "training/together.py", "training/values.py",
     },
     "filter": {"questions/budget/ledger.py"},
     "odometer": {"questions/budget/policy.py", "questions/budget/trained.py"},
+    "pld": {"accounting/solve.py", "accounting/tuning.py"},
+    "rdp": {"accounting/tuning.py"},
     "renyi": {"accounting/tuning.py"},
     "tight": {
         "accounting/solve.py", "accounting/tuning.py", "questions/check/translation.py", "questions/langevin/cost.py",

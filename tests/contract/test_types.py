@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from dpviz.accounting.methods import ACCOUNTANTS, METHODS, Method, Options
+from dpviz.accounting.methods import ACCOUNTANTS, ALIASES, METHODS, Method, Options
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = "noise_multiplier=4.0, sample_rate=0.01, steps=9"
@@ -16,18 +16,21 @@ LINES = {  # each with the code of what mypy says of it; "" for nothing
     f"one: float = dpviz.epsilon('renyi', {KNOWN}, delta=1e-5)": "",
     f"other: float = dpviz.delta('tight', {KNOWN}, epsilon=1.0, bound='lower')": "",
     "many = dpviz.epsilon('renyi', noise_multiplier=[4.0, 5.0], sample_rate=0.01, steps=9, delta=1e-5)": "",
+    f"numerical: float = dpviz.epsilon({KNOWN}, delta=1e-5) + dpviz.epsilon('pld', {KNOWN}, delta=1e-5)": "",
+    "noise: float = dpviz.solve('noise_multiplier', target_mu=1.0, delta=1e-5, sample_rate=0.1, steps=9)": "",
+    f"dpviz.epsilonn({KNOWN}, delta=1e-5)": "attr-defined",
     "guess: float = dpviz.attack_success(1.0, delta=1e-5)": "",
     "belief: float = dpviz.posterior_belief(1.0, prior=0.1)": "",
-    "sure: float = dpviz.sure_success(1.0, hit_rate=0.1)": "",
+    "sure: float = dpviz.papers.sure_success(1.0, hit_rate=0.1)": "",
     "divergence: float = dpviz.renyi_divergence(noise_multiplier=4, sample_rate=0.01, orders=2)": "",
-    "moment: float = dpviz.asymptotic_moment(noise_multiplier=4, sample_rate=0.01, orders=2)": "",
-    "votes: float = dpviz.pate_epsilon(100, delta=1e-5, noise_std=20.0, method='tight')": "",
+    "moment: float = dpviz.papers.asymptotic_moment(noise_multiplier=4, sample_rate=0.01, orders=2)": "",
+    "votes: float = dpviz.pate.pate_epsilon(100, delta=1e-5, noise_std=20.0, method='tight')": "",
     f"running: float = dpviz.odometer_epsilon({KNOWN}, delta=1e-5, variant='authors')": "",
-    "noise: float = dpviz.langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4)": "",
+    "other_noise: float = dpviz.langevin.langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4)": "",
     "dpviz.attack_success(1.0, detla=1e-5)": "call-overload",
-    "dpviz.pate_epsilon(100, delta=1e-5, noise_std=20.0, method='tigth')": "call-overload",
+    "dpviz.pate.pate_epsilon(100, delta=1e-5, noise_std=20.0, method='tigth')": "call-overload",
     f"dpviz.odometer_epsilon({KNOWN}, delta=1e-5, variant='author')": "call-overload",
-    "dpviz.langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4, adjacency='add')": "call-overload",
+    "dpviz.langevin.langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4, adjacency='add')": "call-overload",
     f"dpviz.epsilon('reny', {KNOWN}, delta=1e-5)": "call-overload",
     f"dpviz.epsilon('renyi', {KNOWN}, detla=1e-5)": "call-overload",
     f"dpviz.epsilon('renyi', {KNOWN}, delta=1e-5, conversion='clasic')": "call-overload",
@@ -40,7 +43,7 @@ LINES = {  # each with the code of what mypy says of it; "" for nothing
 
 
 def test_the_names_for_type_checkers_are_those_of_the_accountants() -> None:
-    assert get_args(Method) == METHODS
+    assert get_args(Method) == (*METHODS, *ALIASES)
     hints = get_type_hints(Options)
     assert set(hints) == {option for one in ACCOUNTANTS for option in one.options}
     for one in ACCOUNTANTS:

@@ -98,7 +98,7 @@ class TestTown:
         told = 0
         for seed in range(1, 400):
             a = asked(TOWN, aruns="2000", seed=str(seed), apeople="10")
-            beats = a.facts.outlier.sure_low[-1] > dpviz.sure_success(2.0, hit_rate=0.5)
+            beats = a.facts.outlier.sure_low[-1] > dpviz.papers.sure_success(2.0, hit_rate=0.5)
             assert any("above the bound" in note.text for note in TOWN.notes(a)) == beats
             told += beats
         assert 1 <= told <= 8  # two expected; the seeds are fixed
@@ -112,7 +112,7 @@ class TestTown:
         # §4.4.1: what is promised to 99 % at δ is the Bayesian guarantee at δ_μ = 0.01 δ.
         x = np.asarray(a.plot.lines[-1].x)
         at = int(np.abs(x - 0.01).argmin())
-        dp = dpviz.bayesian_percentile(delta_mu=1e-5 * x[at], share=1 - x[at])
+        dp = dpviz.bayesian.bayesian_percentile(delta_mu=1e-5 * x[at], share=1 - x[at])
         assert dp == pytest.approx(1e-5, rel=1e-9)
 
 

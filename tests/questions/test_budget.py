@@ -59,7 +59,7 @@ class TestStop:
         assert ("rogers" in by) == (mechanism.kind == "gaussian")
         if "n" in texts:
             plan = {"noise_multiplier": 1.0, "sample_rate": mechanism.sample_rate, "size": 50_000, "delta": g["delta"]}
-            rogers = dpviz.rogers_odometer_epsilon(steps=steps, horizon=g["steps"], **plan)
+            rogers = dpviz.papers.rogers_odometer_epsilon(steps=steps, horizon=g["steps"], **plan)
             np.testing.assert_allclose(by["rogers"], rogers, rtol=1e-12)
         else:
             assert a.facts.tight is not None

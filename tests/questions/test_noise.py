@@ -143,7 +143,7 @@ def test_answers_are_the_librarys_and_hold(unknown, query):
             plan = {names.get(n, n): value * units.get(n, 1.0) for n, value in known.items() if n != "delta"}
             plan |= {"delta_mu": answer.given["delta_mu"]} if unknown != "delta" else {}
             plan["largest_distance"], missing = seen.largest, names.get(unknown, unknown)
-            again = dpviz.solve_bayesian(missing, seen.distances, target_epsilon=target, **plan)
+            again = dpviz.bayesian.solve_bayesian(missing, seen.distances, target_epsilon=target, **plan)
             assert value == pytest.approx(again / unit, rel=exact)
             epsilon = dpviz.bayesian_epsilon(seen.distances, **plan, **{missing: value * unit})
         elif value is None:
@@ -162,7 +162,7 @@ def test_noise_in_units_of_the_sensitivity_is_not_rounded_down(quantile):
     gradients, weak = Vectors(40, 50, 0.5, "disjoint", 0), BayesianAsk(quantile, "both", 1e-15, 0.5)
     seen, known = clipped(gradients, weak.share, "both"), {"steps": 100.0, "sample_rate": 0.1, "delta_mu": 1e-5}
     known |= {"target_epsilon": 2.0, "tolerance": TOLERANCE, "largest_distance": seen.largest}
-    noise = dpviz.solve_bayesian("noise_std", seen.distances, **known)
+    noise = dpviz.bayesian.solve_bayesian("noise_std", seen.distances, **known)
     given = (("steps", 100.0), ("sample_rate", 0.1), ("delta", 1e-5))
     need = bayesian_need(gradients, weak, "noise_multiplier", 2.0, given)
     assert noise <= need.value * seen.sensitivity <= noise * (1 + 1e-12)

@@ -27,12 +27,12 @@ def test_curves_are_the_librarys(texts: dict[str, str]) -> None:
     noise = {"noise_std": g["noise_std"]} if gaussian else {"noise_scale": g["noise_scale"]}
     checked = g["release"] == "confident"
     fixed = noise | ({"threshold_std": g["threshold_std"]} if checked else {})
-    assert found["renyi"] == dpviz.pate_epsilon(1000, delta=1e-5, **fixed)
+    assert found["renyi"] == dpviz.pate.pate_epsilon(1000, delta=1e-5, method="renyi", **fixed)
     votes = recorded_votes(g["recorded_teachers"])
-    known = dpviz.pate_epsilon_at(votes, delta=1e-5, **fixed, **({"threshold": g["threshold"]} if checked else {}))
+    known = dpviz.pate.pate_epsilon_at(votes, delta=1e-5, **fixed, **({"threshold": g["threshold"]} if checked else {}))
     assert known[-1] <= found["votes"] * (1 + 1e-12) <= 1.03 * known[-1]
     if gaussian:
-        assert found["tight"] == dpviz.pate_epsilon(1000, delta=1e-5, method="tight", **fixed)
+        assert found["tight"] == dpviz.pate.pate_epsilon(1000, delta=1e-5, method="tight", **fixed)
         assert found["votes"] < found["tight"] < found["renyi"]
     else:
         assert "tight" not in found
@@ -65,9 +65,9 @@ def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
     if g["votes"] == "alike":
         votes = np.tile(votes_with(g["teachers"], g["agreement"]), (300, 1))
     noise = {name: g[name] for name in ("noise_std", "threshold_std") if name == "noise_std" or "panoise" in texts}
-    release = dpviz.SmoothRelease(4.0, 0.5 * -0.5 * math.log(0.75), 3.0, 4.0, 0.01)
+    release = dpviz.pate.SmoothRelease(4.0, 0.5 * -0.5 * math.log(0.75), 3.0, 4.0, 0.01)
     draw = np.random.default_rng((1, 3))
-    found = dpviz.pate_epsilon_released(votes, delta=1e-5, release=release, draw=draw, **noise)
+    found = dpviz.pate.pate_epsilon_released(votes, delta=1e-5, release=release, draw=draw, **noise)
     assert ends(answer)["released"] == pytest.approx(found[-1], rel=1e-9)
     assert answer.facts.released == ends(answer)["released"]
 

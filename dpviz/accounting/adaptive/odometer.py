@@ -27,6 +27,7 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Whole
+from dpviz._other_names import says_right_names
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.ledger import Ledger
@@ -185,6 +186,7 @@ def odometer_epsilon(
     delta: ArrayLike,
     **options: Unpack[OdometerOptions],
 ) -> float | Array: ...
+@says_right_names()
 def odometer_epsilon(
     *,
     noise_multiplier: ArrayLike,

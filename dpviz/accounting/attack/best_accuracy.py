@@ -22,6 +22,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from dpviz import _validate
+from dpviz._other_names import says_right_names
 from dpviz.accounting.methods import AnyStep, one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.grid import (
@@ -62,6 +63,7 @@ class Accuracy(NamedTuple):
     upper: float
 
 
+@says_right_names("noise_multiplier", "sample_rate", "mechanism")
 def best_accuracy(*, steps: int, prior: float = 0.5, **step: Unpack[AnyStep]) -> Accuracy:
     """Lower and upper bound on how often the best guess whether one example took part is right.
 

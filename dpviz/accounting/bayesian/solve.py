@@ -60,7 +60,7 @@ def solve_bayesian(
             asymptotic estimate.
 
     Returns:
-        noise_std and delta_mu rounded up, sample_rate down, steps whole (at most 2^53; 0.0 where one step costs more).
+        noise_std and delta_mu rounded up, sample_rate down, steps an int (at most 2^53; 0 where one step costs more).
         Where any value will do: 0.0 for noise_std, 1.0 for sample_rate, inf for steps.
         bayesian_epsilon(…, answer) ≤ target_epsilon holds for the very float.
 
@@ -79,7 +79,7 @@ def solve_bayesian(
         target, known, tolerance, sample, estimator_failure, divergence, estimates, largest_distance, whole
     )
     answer: float = getattr(problem, for_)()
-    return answer
+    return math.floor(answer) if for_ == "steps" and answer < math.inf else answer
 
 
 @dataclass

@@ -28,7 +28,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Index
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.methods import Renyi, Tight
+from dpviz.accounting.methods import Renyi, Tight, method_name
 from dpviz.accounting.pld.bounds import tight_epsilon_of_each, tight_epsilon_of_events
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
@@ -183,7 +183,7 @@ def langevin_epsilon(
     setting = Langevin(**sampler)
     schedule = checked(step_sizes, steps)
     target = _validate.number(delta=delta)
-    if _validate.choice("method", method, METHODS) == Tight.name:
+    if method_name(method, METHODS) == Tight.name:
         if marks is not None:
             raise ValueError("Expected no marks with method 'tight': call it once for each number of steps.")
         return float(tight_epsilon_of_events(langevin_events(setting, schedule, groups), target).upper)

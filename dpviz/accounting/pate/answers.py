@@ -9,7 +9,7 @@ Costs add up over queries. `pate_epsilon` holds whatever the votes. `pate_epsilo
 is right at these votes and may not be published as it is, for it tells of them; `release` makes it fit to be.
 
 >>> votes = np.tile([95, 3, 2], (100, 1))
->>> whatever = pate_epsilon(100, delta=1e-5, noise_std=20.0)
+>>> whatever = pate_epsilon(100, delta=1e-5, noise_std=20.0, method="renyi")
 >>> at_these = pate_epsilon_at(votes, delta=1e-5, noise_std=20.0)[-1]
 >>> round(float(whatever), 3), round(float(at_these), 3)
 (3.189, 0.939)
@@ -24,13 +24,13 @@ from scipy.special import log_ndtr
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.methods import Method, Renyi, Tight, accountant
+from dpviz.accounting.methods import Method, Renyi, Tight, accountant, method_name
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import SampledGaussian
 
-METHODS = (Renyi.name, Tight.name)
+METHODS = (Tight.name, Renyi.name)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def pate_epsilon(
     queries: ArrayLike,
     *,
     delta: ArrayLike,
-    method: str = Renyi.name,
+    method: str = Tight.name,
     **noise: Unpack[Noise],
 ) -> float | Array:
     """ε of so many queries, whatever the teachers vote: this may be published.
@@ -104,11 +104,11 @@ def pate_epsilon(
     Args:
         queries: how many are put to the ensemble, whole, ≥ 0; broadcasts with δ.
         delta: δ in (0, 1).
-        method: "renyi" or "tight".
+        method: "tight" or "renyi".
         **noise: noise_std, σ of GNMax, in votes; or noise_scale, b of LNMax, in votes; and threshold_std, σ₁ of
             Confident-GNMax, None where every query is answered.
     """
-    _validate.choice("method", method, METHODS)
+    method = method_name(method, METHODS)
     mechanism, times = _noisy_max(**noise).event
     if (threshold_std := noise.get("threshold_std")) is not None:
         check = _validate.number(threshold_std=threshold_std)
@@ -161,7 +161,7 @@ def pate_epsilon_at(
     tried = _validate.orders(orders)
     each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
     bound = to_bound(np.cumsum(each, axis=0), tried, _validate.number(delta=delta), "improved")
-    whatever = pate_epsilon(np.arange(1, len(each) + 1), delta=delta, **noise)
+    whatever = pate_epsilon(np.arange(1, len(each) + 1), delta=delta, method=Renyi.name, **noise)
     return np.minimum(bound.epsilon, whatever)
 
 

@@ -24,6 +24,7 @@ class Tight(Accountant):
     """
 
     name: ClassVar[Literal["tight"]] = "tight"
+    aliases: ClassVar[tuple[str, ...]] = ("pld",)
     options: ClassVar[Mapping[str, str]] = {"bound": "bound"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"bound": BOUNDS}
     bound: str = "upper"

@@ -68,6 +68,7 @@ class Renyi(Converted):
     """
 
     name: ClassVar[Literal["renyi"]] = "renyi"
+    aliases: ClassVar[tuple[str, ...]] = ("rdp",)
     live: ClassVar[bool] = True
 
     @property

@@ -104,7 +104,7 @@ class Guessed:
     @property
     def most_sure(self) -> float:
         """Right ones of sure claims that it allows."""
-        return float(dpviz.sure_success(self.release.epsilon, hit_rate=0.5, delta=self.release.delta_kept))
+        return float(dpviz.papers.sure_success(self.release.epsilon, hit_rate=0.5, delta=self.release.delta_kept))
 
     @property
     def too_good(self) -> list[str]:

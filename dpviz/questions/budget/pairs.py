@@ -31,11 +31,11 @@ def pair_accounts(
 ) -> PairAccounts:
     """ε along `x`, up to `steps`, and how many are within a budget."""
     sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
-    rogers = dpviz.rogers_odometer_epsilon(
+    rogers = dpviz.papers.rogers_odometer_epsilon(
         noise_multiplier=sigma, sample_rate=rate, steps=x, delta=delta, size=size, horizon=steps
     )
     rogers_steps, adaptive_steps = (
         most(noise_multiplier=sigma, sample_rate=rate, target_epsilon=target_epsilon, delta=delta)
-        for most in (dpviz.rogers_filter_steps, dpviz.fully_adaptive_steps)
+        for most in (dpviz.papers.rogers_filter_steps, dpviz.papers.fully_adaptive_steps)
     )
     return PairAccounts(np.asarray(rogers), rogers_steps, adaptive_steps, size)

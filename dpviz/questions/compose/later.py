@@ -203,7 +203,7 @@ def enough(f: ComposeFacts, promise: Promise) -> float:
     if options.divergence == "printed" or promise.worst is None or not promise.last > promise.worst / 2.0:
         return math.nan
     assert seen.largest is not None
-    return dpviz.bayesian_samples(
+    return dpviz.bayesian.bayesian_samples(
         seen.distances,
         largest_distance=seen.largest,
         target_epsilon=promise.worst / 2.0,

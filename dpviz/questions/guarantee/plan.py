@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Required, Unpack
 
 from dpviz import _validate
+from dpviz._other_names import says_right_names
 from dpviz._version import __version__
 from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.guarantee import Losses, below_one_over, covers, losses_of, prover
@@ -45,6 +46,7 @@ class PlanArguments(AnyStep, total=False):
     losses: Losses | None
 
 
+@says_right_names("noise_multiplier", "sample_rate", "mechanism")
 def guarantee(
     *,
     steps: int,

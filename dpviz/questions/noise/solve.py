@@ -51,7 +51,7 @@ def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target:
     else:
         seen = clipped(gradients, weak.share, weak.clip)
         solve = partial(
-            dpviz.solve_bayesian,
+            dpviz.bayesian.solve_bayesian,
             distances=seen.distances,
             estimator_failure=weak.failure,
             tolerance=TOLERANCE,

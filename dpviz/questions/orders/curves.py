@@ -57,11 +57,11 @@ def exact(sigma: float, rate: float, orders: Array) -> Array:
 
 def asymptotic(sigma: float, rate: float, largest: float) -> tuple[Array, Array]:
     """Whole α up to `largest`, and the asymptotic R(α) of one step; empty where the lemma covers none."""
-    last = dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
+    last = dpviz.papers.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
     if not last >= 1:
         return np.empty(0), np.empty(0)
     order = whole_grid(min(last, max(largest - 1.0, 1.0)))
-    moment = np.asarray(dpviz.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order))
+    moment = np.asarray(dpviz.papers.asymptotic_moment(noise_multiplier=sigma, sample_rate=rate, orders=order))
     return order + 1.0, moment / order
 
 

@@ -60,7 +60,8 @@ def divergence(
     facts = DivergenceFacts(
         divergence=float(divergences[np.searchsorted(orders, 2.0)]),
         closed_last=last,
-        asymptotic_last=1.0 + dpviz.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
+        asymptotic_last=1.0
+        + dpviz.papers.asymptotic_last_order(noise_multiplier=noise_multiplier, sample_rate=sample_rate),
         epsilon=float(
             dpviz.epsilon(
                 Renyi.name, noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta

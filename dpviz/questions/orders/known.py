@@ -56,9 +56,9 @@ def known(
 ) -> Iterator[KnownBound]:
     """The table's rows; `tight` is the numerical accountant's interval, where there is one."""
     best = {line.key: least(line) for line in curves.epsilon_lines(sigma, rate, steps, delta, largest)}
-    last = dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
+    last = dpviz.papers.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate)
     lemma = (
-        dpviz.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
+        dpviz.papers.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
         or f"whole α ≤ {numbers.plain(last + 1.0, digits=6)}"
     )
     asymptotic = best.get("asymptotic", NOWHERE)

@@ -56,7 +56,7 @@ ASSUMPTIONS = f"""
 
 def theorems(sigma: float, rate: float) -> list[str]:
     """Which theorems hold at no order, and that the asymptotic moment is no bound where it is drawn."""
-    asymptotic = dpviz.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
+    asymptotic = dpviz.papers.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
     return [text for text in (closed_reason(sigma, rate), asymptotic or APPROXIMATION) if text]
 
 

@@ -45,7 +45,9 @@ def rare(
     """ρ̂ against the number of distances of 0, for as many distances of C as were seen."""
     reach = 10.0 ** np.ceil(np.log10(max(float(zeros), 100.0)) + 1.0)
     x: Array = np.unique(np.round(np.r_[np.geomspace(1.0, reach, 161), max(zeros, 1)]))
-    posterior = np.array([dpviz.binary_estimator(zeros=each, ones=ones, estimator_failure=failure) for each in x])
+    posterior = np.array(
+        [dpviz.bayesian.binary_estimator(zeros=each, ones=ones, estimator_failure=failure) for each in x]
+    )
     plot = LinePlot(
         x=Axis(
             "distances of 0 in the sample",
@@ -65,7 +67,7 @@ def rare(
         end_values=False,
     )
     facts = RareFacts(
-        posterior=dpviz.binary_estimator(zeros=zeros, ones=ones, estimator_failure=failure),
+        posterior=dpviz.bayesian.binary_estimator(zeros=zeros, ones=ones, estimator_failure=failure),
         exact=float(most_likely(np.array([float(zeros)]), ones, failure)[0]),
         share=ones / (zeros + ones) if zeros + ones else 0.0,
         zeros=zeros,

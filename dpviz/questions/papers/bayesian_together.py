@@ -50,8 +50,10 @@ def together(
     x = np.arange(1.0, max(20, min(2 * count, 400)) + 1.0)
     if count > x[-1]:
         x = np.unique(np.round(np.r_[np.geomspace(1.0, 2.0 * count, 400), count]))
-    epsilons, basic = np.transpose([dpviz.bayesian_basic(epsilon_mu=epsilon_mu, delta_mu=delta_mu, count=k) for k in x])
-    group = np.array([dpviz.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=k)[1] for k in x])
+    epsilons, basic = np.transpose(
+        [dpviz.bayesian.bayesian_basic(epsilon_mu=epsilon_mu, delta_mu=delta_mu, count=k) for k in x]
+    )
+    group = np.array([dpviz.bayesian.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=k)[1] for k in x])
     hover = (Column("ε", epsilons, key="epsilon"),)
     plot = LinePlot(
         x=Axis("k", hover="k = %{x:,d}", write=numbers.steps),
@@ -63,12 +65,12 @@ def together(
         guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False, sets=COUNT),),
         end_values=False,
     )
-    epsilon, delta = dpviz.bayesian_basic(epsilon_mu=epsilon_mu, delta_mu=delta_mu, count=count)
+    epsilon, delta = dpviz.bayesian.bayesian_basic(epsilon_mu=epsilon_mu, delta_mu=delta_mu, count=count)
     facts = TogetherFacts(
         count=count,
         epsilon=epsilon,
         delta=delta,
-        group_delta=dpviz.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=count)[1],
+        group_delta=dpviz.bayesian.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=count)[1],
         largest=largest_group(epsilon_mu, delta_mu),
     )
     return Answer(plot, facts)
@@ -79,7 +81,7 @@ def largest_group(epsilon_mu: float, delta_mu: float) -> int:
     low, high = 0, math.ceil(1.0 / delta_mu)
     while high - low > 1:
         middle = (low + high) // 2
-        delta = dpviz.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=min(middle, 2**53))[1]
+        delta = dpviz.bayesian.bayesian_group(epsilon_mu=epsilon_mu, delta_mu=delta_mu, size=min(middle, 2**53))[1]
         low, high = (middle, high) if delta < 1.0 else (low, middle)
     return low
 

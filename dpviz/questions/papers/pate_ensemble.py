@@ -204,10 +204,10 @@ def costs(settings: PateSettings) -> Answer[PateFacts]:
 def lines_for_any_votes(settings: PateSettings, queries: Array) -> list[Line]:
     """ε whatever the teachers vote, the least curve last: the tight accountant's, where it knows the noise."""
     noise, delta = settings.noise, settings.delta
-    renyi = np.asarray(dpviz.pate_epsilon(queries, delta=delta, **noise))
+    renyi = np.asarray(dpviz.pate.pate_epsilon(queries, delta=delta, method=Renyi.name, **noise))
     lines = [Line(Renyi.name, "any votes", queries, renyi, Renyi().family)]
     if settings.gaussian:
-        tight = np.asarray(dpviz.pate_epsilon(queries, delta=delta, method=Tight.name, **noise))
+        tight = np.asarray(dpviz.pate.pate_epsilon(queries, delta=delta, method=Tight.name, **noise))
         lines.append(Line(Tight.name, "any votes, PLD", queries, tight, Tight.name))
     return lines
 

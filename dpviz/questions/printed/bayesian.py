@@ -227,9 +227,9 @@ def hoelder() -> Recomputed:
 
 def hundred_zeros() -> Recomputed:
     """ρ̂ after 100 zeros at γ = 0.99^101."""
-    return Recomputed(dpviz.binary_estimator(zeros=100, ones=0, estimator_failure=0.99**101))
+    return Recomputed(dpviz.bayesian.binary_estimator(zeros=100, ones=0, estimator_failure=0.99**101))
 
 
 def percentile() -> Recomputed:
     """δ for 99.999 % of the data."""
-    return Recomputed(dpviz.bayesian_percentile(delta_mu=STRICT, share=0.99999))
+    return Recomputed(dpviz.bayesian.bayesian_percentile(delta_mu=STRICT, share=0.99999))

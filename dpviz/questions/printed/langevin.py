@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from dpviz import library as dpviz
 from dpviz.accounting.langevin.cost import NOISES, Langevin, langevin_tight
 from dpviz.accounting.langevin.published_bounds import step_size_limits
+from dpviz.accounting.methods import Renyi
 from dpviz.accounting.schedules import power_sums
 from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed, tight
@@ -165,5 +166,5 @@ def spread() -> Recomputed:
 
 def pate(queries: int, delta: float) -> Recomputed:
     """What so many answers under Laplace noise of scale 20 cost at most (Papernot et al. 2017)."""
-    most = float(dpviz.pate_epsilon(queries, delta=delta, noise_scale=20.0))
+    most = float(dpviz.pate.pate_epsilon(queries, delta=delta, method=Renyi.name, noise_scale=20.0))
     return Recomputed(numbers.rounded_up(most, 4), note="upper bound for any votes")
