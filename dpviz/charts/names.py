@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.charts import look
-from dpviz.charts.axes import Box, Plane
+from dpviz.charts.axes import Box, Plane, Span
 from dpviz.charts.labels import pushed_apart, shortened, small, text_width
 from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Reference, Region, Ring, floats
 from dpviz.charts.traces import Trace, clipped
@@ -19,6 +19,7 @@ Annotation = dict[str, Any]
 GAP, AIR = 17, 4  # pixels from one name to the next, and from the plot's edges
 LONGEST = 30  # letters of a name
 RISE = 11  # pixels that a name inside the plot stands above or below its line's end
+UPRIGHT = "upright"  # what the name of a guide that stands upright is called
 LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 
 _PAPER: Annotation = {"xref": "paper", "yref": "paper"}
@@ -30,6 +31,8 @@ _RISES = (0, 13, 17, 21, 26, 34, 51, 68, 85)  # pixels that a ring's name may st
 _RING = 16.0  # pixels across a ring, and some around it
 _ON = 2.0  # pixels from a curve within which a ring lies on it
 _UNDER = np.linspace(0.35, 0.97, 32)  # of the plot's width: above a reference's name, which a phone has little room for
+_INDENT = 6  # pixels from a guide, or its end, to its name
+_KNOB = 24  # the same where the knob is that pulls it
 _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
 
 
@@ -397,40 +400,45 @@ def guide_marks(
 ) -> tuple[list[dict[str, Any]], list[Annotation], list[str]]:
     """The guides' lines and names, and what is to be said of those that the axes do not reach; `traces` is drawn
     already."""
-    lines, names, notes = [], [], []
+    lines, notes = [], list[str]()
+    names: list[Annotation] = []
     x = np.linspace(0.0, 1.0, 200)
     curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
     courses = [plane.course(x, trace["x"], trace["y"]) for trace in curves]
     levels = [plane.y.share(guide.at) for guide in guides if guide.axis == "y"]
     heights: list[float] = []
+    rows: list[list[Span]] = []
     for guide in guides:
         place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
         if -1e-9 <= place <= 1 + 1e-9:
             lines.append(_straight(guide.axis, place, color=look.rgba(look.QUIET, 0.8), width=1.5, dash="dash"))
             others = courses + [np.full_like(x, level) for level in levels if level != place]
-            named = _on_level if guide.axis == "y" else _on_upright
-            if guide.name:
-                names.append(named(guide.name, place, plane, x, others, heights))
+            if guide.name and guide.axis == "y":
+                names.append(_on_level(guide, place, plane, x, others, heights))
+            elif guide.name:
+                names.append(_on_upright(guide.name, place, plane, rows))
         elif guide.noted:
             notes.append(f"{guide.name} lies outside the chart.")
     return lines, names, notes
 
 
 def _on_level(
-    name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array], heights: list[float]
+    guide: Guide, place: float, plane: Plane, x: Array, courses: Sequence[Array], heights: list[float]
 ) -> Annotation:
     """At the left end, above, or wherever else at the line's ends the curves and the names of other levels leave more
-    room. Two names never stand in one row, for on a phone each may be as wide as the plot.
+    room; right of the knob at the left end, where a hand pulls the guide. Two names never stand in one row, for on a
+    phone each may be as wide as the plot.
 
     Args:
-        name, place: what is written, and the line's height in shares.
+        guide, place: whose name is written, and its height in shares.
         x, courses: the curves and the other levels, in shares.
         heights: the middles of the names that stand already; this one is added.
     """
-    width, height = text_width(name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
-    middle = (0.5 * width + 6) / plane.width
+    width, height = text_width(guide.name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
+    indents = _KNOB if guide.sets else _INDENT, _INDENT
     rooms: dict[tuple[int, int], float] = {}
     for right, high in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        middle = (0.5 * width + indents[right]) / plane.width
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
         room = [float(plane.apart([box], x, course)[0]) for course in courses] if inside else [-1.0]
@@ -438,10 +446,21 @@ def _on_level(
     right, high = max(rooms, key=lambda corner: rooms[corner])
     heights.append(place + high * (0.5 * height + 1) / plane.inner)
     where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
-    return _on_paper(name, right, place, **where, xshift=-6 if right else 6, yshift=high)
+    return _on_paper(guide.name, right, place, **where, xshift=-indents[1] if right else indents[0], yshift=high)
 
 
-def _on_upright(name: str, place: float, *_: Any) -> Annotation:
-    """At the top, on the side with more room."""
-    left = place > 0.7
-    return _on_paper(name, place, 1, xanchor="right" if left else "left", xshift=-5 if left else 5, yanchor="top")
+def _on_upright(name: str, place: float, plane: Plane, rows: list[list[Span]]) -> Annotation:
+    """At the top, on the side with more room, in the first row where no other name is. A browser with less room finds
+    rows anew.
+
+    Args:
+        name, place: what is written, and where the guide stands in shares.
+        rows: the pixels that names in each row take; this one's are added.
+    """
+    left, width = place > 0.7, text_width(name, look.SMALL_SIZE) + 2 * _INDENT
+    begin = place * plane.width - width * left
+    free = (i for i, row in enumerate(rows) if all(begin + width <= low or high <= begin for low, high in row))
+    row = next(free, len(rows))
+    rows[row:] = [[*(rows[row] if row < len(rows) else ()), (begin, begin + width)], *rows[row + 1 :]]
+    side: Annotation = {"xanchor": "right" if left else "left", "xshift": -_INDENT if left else _INDENT}
+    return _on_paper(name, place, 1, name=UPRIGHT, **side, yanchor="top", yshift=-16 * row)

@@ -17,6 +17,7 @@ from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
+from dpviz.fields import number
 
 T = np.unique(np.round(np.geomspace(1, 40_000, 200)))
 LOGS = pytest.mark.parametrize("log", [False, True])
@@ -383,6 +384,20 @@ def test_names_of_close_levels_never_share_a_row(apart: float) -> None:
     named = notes(plane(curve, log=False, across=(0.0, 10.0), span=(0.0, 10.0), guides=guides))
     upper, lower = (named[guide.name] for guide in guides)
     assert (upper["yanchor"], lower["yanchor"]) == ("bottom", "top")
+
+
+def test_names_of_guides_that_stand_close_are_in_rows_of_their_own() -> None:
+    line = Line("ε", "ε", np.geomspace(0.1, 10.0, 31), np.geomspace(0.1, 10.0, 31), "gdp")
+    guides = (Guide("x", 1.0, "largest for ε = 0.1"), Guide("x", 1.1, "yours"), Guide("x", 5.0, "least error"))
+    named = notes(plane(line, span=(0.1, 10.0), guides=guides))
+    assert [named[guide.name]["yshift"] for guide in guides] == [0, -16, 0]
+
+
+def test_the_name_of_a_guide_that_is_pulled_stands_beside_its_knob() -> None:
+    line = Line("ε", "ε", np.geomspace(0.1, 10.0, 31), np.geomspace(0.1, 0.2, 31), "gdp")
+    still, pulled = Guide("y", 5.0, "target"), Guide("y", 5.0, "target", sets=number("target"))
+    shifts = [notes(plane(line, span=(0.1, 10.0), guides=(one,)))["target"]["xshift"] for one in (still, pulled)]
+    assert shifts == [6, 24]
 
 
 @pytest.mark.parametrize("noted", [True, False])

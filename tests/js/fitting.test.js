@@ -53,3 +53,13 @@ test("rows on a phone leave their words the width that they need, and labels sta
   assert.equal(long.margin.r, 150);
   assert.ok(long.xaxis.ticktext.filter(Boolean).length < 6, "fewer labels where there is less room");
 });
+
+test("names of upright guides that would lie on each other on a phone stand in rows", () => {
+  const named = (text, x, xanchor = "left") => ({ name: "upright", text, x, xref: "paper", xanchor, xshift: xanchor === "left" ? 6 : -6, yshift: 0 });
+  const annotations = [named("largest for ε = 0.1", 0.27), named("yours", 0.47), named("least error", 0.72, "right"), { text: "other", yshift: 3 }];
+  const layout = { height: 430, margin: { l: 40, r: 12, t: 46, b: 52 }, annotations, xaxis: { range: [0, 1], ...ticks }, yaxis: { range: [0, 1], ...ticks } };
+  const rows = fitted({ data: [], layout }, { clientWidth: 400 }, 310).layout.annotations.map((note) => note.yshift + 0);
+  assert.deepEqual(rows, [0, -18, -36, 3]);
+  const apart = fitted({ data: [], layout: { ...layout, annotations: [named("a", 0.1), named("b", 0.5)] } }, { clientWidth: 400 }, 310);
+  assert.deepEqual(apart.layout.annotations.map((note) => note.yshift + 0), [0, 0]);
+});
