@@ -9,7 +9,9 @@ from dpviz.ui.page import ADDRESSES, APP, ICON, navigation
 from dpviz.ui.server import guarded, lifetime
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(ADDRESSES), on_script_error=uncaught)
+    app = st.App(
+        __file__, middleware=guarded(ADDRESSES), lifespan=lifetime, routes=routes(ADDRESSES), on_script_error=uncaught
+    )
 else:
     st.set_page_config(page_icon=ICON, layout="wide")
     place = navigation()

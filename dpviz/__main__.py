@@ -27,7 +27,7 @@ from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person
 from dpviz.runs.store.records import StoreError
-from dpviz.ui.launch import launch, stop
+from dpviz.ui.launch import LOCAL, launch, stop
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
 UNKNOWNS = (*dict.fromkeys(kind.noise for kind in MECHANISMS), "sample_rate", "steps", "delta")
@@ -78,7 +78,7 @@ def _run(given: argparse.Namespace, settings: Sequence[str]) -> None:
     if given.command == "ask":
         _ask(given, settings)
     elif given.command == "app":
-        launch(given.port)
+        launch(given.port, public=given.public, address=given.address, names=given.name)
     elif given.command == "stop":
         stop()
     else:
@@ -180,7 +180,16 @@ def _parser() -> argparse.ArgumentParser:
         epilog="With DPVIZ_TOKEN=… set, every browser needs that token once: http://localhost:8501/?token=…",
         allow_abbrev=False,
     )
-    app.add_argument("--port", default="8501", help="the port, which only this machine can reach (default 8501)")
+    app.add_argument("--port", default="8501", help="the port (default 8501)")
+    app.add_argument(
+        "--public", action="store_true", help="let everybody use it: what-if pages and papers, no training and no runs"
+    )
+    app.add_argument(
+        "--address", default=LOCAL, help=f"the address to listen at; 0.0.0.0 for all (default {LOCAL}, this machine)"
+    )
+    app.add_argument(
+        "--name", action="append", default=[], help="a name that browsers may call it by, beside localhost; repeatable"
+    )
     commands.add_parser(
         "stop",
         help="end the workers of this machine, which go on without the app",

@@ -10,6 +10,9 @@ from dpviz.fields import AnyField, Choice
 from dpviz.questions import AnyQuestion, Reader
 from dpviz.questions.presets import Preset
 
+# The part of the navigation with the pages that need runs and PyTorch.
+TRAINING: Final = "Train"
+
 
 class Group(NamedTuple):
     """Questions about one thing, as a page lists them.
@@ -64,6 +67,11 @@ class Page:
     help: str = ""
     pins_follow: bool = False
     groups: tuple[Group, ...] = ()
+
+    @property
+    def trains(self) -> bool:
+        """Whether it is about runs of this machine: it trains, or looks at what was trained."""
+        return self.section == TRAINING
 
     def heading(self, question: AnyQuestion) -> str:
         """Its title and that of one of its questions: "Compose · How does ε grow with steps?", or "Check a program"."""

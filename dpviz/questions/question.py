@@ -30,11 +30,13 @@ class Compound:
         fields: what decides it, each by the name that a call gives it.
         read: its value from theirs; ValueError says why there is none.
         texts: theirs from its value, by their keys in links: only those that differ from a default are needed.
+        of_runs: whether its value is read from the runs of this machine.
     """
 
     fields: Mapping[str, AnyField]
     read: Callable[[Reader], Any]
     texts: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    of_runs: bool = False
 
 
 Setting = AnyField | Compound

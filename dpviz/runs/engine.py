@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dpviz._public import NO_TRAINING, is_public
 from dpviz.runs.cluster import local
 from dpviz.runs.cluster.connection import lacking
 from dpviz.runs.cluster.launch import default_workers
@@ -333,7 +334,13 @@ _shared_lock = threading.Lock()
 
 
 def engine() -> Engine:
-    """The engine of this process for `home()`, made at the first call."""
+    """The engine of this process for `home()`, made at the first call.
+
+    Raises:
+        StoreError: on a public server, which has none, whoever asks; or if DPVIZ_HOME cannot name a folder.
+    """
+    if is_public():
+        raise StoreError(NO_TRAINING)
     folder = home()
     with _shared_lock:
         if folder not in _shared:

@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.fields import AnyField
-from dpviz.ui import state
+from dpviz.ui import offered, state
 from dpviz.ui.state import Keys
 
 _log = logging.getLogger(__name__)
@@ -67,8 +67,7 @@ class Boundary:
             for name, texts, icon in ways:
                 key = f"{self.page}.{part}.{name}"
                 st.button(name, key=key, on_click=self._go, args=(texts,), icon=icon)
-        with st.expander("What to report"):
-            st.code(report(self.page, part, error, state.query(self.fields)), language=None, wrap_lines=True)
+        _to_report(self.page, part, error, state.query(self.fields))
 
     def _go(self, texts: dict[str, str]) -> None:
         state.assign(self.fields, texts)
@@ -82,9 +81,15 @@ def uncaught(error: Exception) -> bool:
         '<div class="dpviz-problem" role="alert">Your last action failed because of an error. '
         "Your settings are in this page’s address, and pins and runs have not changed: load the page again.</div>"
     )
-    with st.expander("What to report"):
-        st.code(report("", "action", error, ""), language=None, wrap_lines=True)
+    _to_report("", "action", error, "")
     return True
+
+
+def _to_report(page: str, part: str, error: Exception, query: str) -> None:
+    """What broke and where, to be copied; strangers hear nothing of a public server's inside."""
+    if not offered.PUBLIC:
+        with st.expander("What to report"):
+            st.code(report(page, part, error, query), language=None, wrap_lines=True)
 
 
 def report(page: str, part: str, error: BaseException, query: str) -> str:

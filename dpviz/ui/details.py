@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz._public import NO_TRAINING
 from dpviz.charts.plot import Plot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.questions.answer import AnyAnswer, Folded, Onward, Rerun, whole
-from dpviz.questions.catalogue import PAGES
 from dpviz.questions.handout import Handout
 from dpviz.questions.layout import FieldControl, of_values
 from dpviz.questions.listing import Listing
@@ -22,8 +22,9 @@ from dpviz.questions.script import script
 from dpviz.questions.source import NoSample
 from dpviz.questions.words import Note
 from dpviz.runs.measuring.measurement import Request
-from dpviz.ui import controls, history, measuring, page, plots, present, share, state
+from dpviz.ui import controls, history, measuring, offered, page, plots, present, share, state
 from dpviz.ui.answers import compute, with_samples
+from dpviz.ui.offered import PAGES
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.plots import Drawing
 from dpviz.ui.registry import FIELDS
@@ -128,7 +129,7 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
         elif isinstance(block, FieldControl):
             OWN_CONTROLS[block.drawn_as]()
         elif isinstance(block, Listing):
-            st.html(listed(block))
+            st.html(listed(offered.listing(block)))
         else:
             drawn = block.chart(SECOND_HEIGHT)
             plots.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
@@ -207,6 +208,9 @@ TARGET = "dpviz.experiments.catalogue:again"
 
 def rerun(key: str) -> None:
     """Which run, the button, and what came of it; while it runs the top of the page says how far it is."""
+    if offered.PUBLIC:
+        page.note(NO_TRAINING)
+        return
     record = recorded(key)
     arms, seeds = list(record.settings), sorted({trial.seed for trial in record.trials})
     left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")

@@ -7,18 +7,19 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from dpviz._public import NO_TRAINING
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice, Field
 from dpviz.questions import links, mechanism
 from dpviz.questions.answer import AnyAnswer
-from dpviz.questions.catalogue import PAGES
 from dpviz.questions.guessing import Guess
 from dpviz.questions.layout import Reader
 from dpviz.questions.story import STOPS, Stop, attack
-from dpviz.ui import controls, history, page, plots, state
+from dpviz.ui import controls, history, offered, page, plots, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.browser.routes import component
+from dpviz.ui.offered import PAGES
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -71,7 +72,7 @@ def _opening() -> None:
         st.html(f'<p class="dpviz-opening-text">{WORDS["opening"]}</p>')
         st.html('<h2 class="dpviz-doors">What did you come for?</h2>')
         with st.container(key="home-doors"):
-            for door in WORDS["doors"]:
+            for door in (door for door in WORDS["doors"] if door["page"] in page.ENTRIES):
                 label, icon = f"**{door['name']}**  \n{door['leads']}", f":material/{door['icon']}:"
                 query = {**door["query"], links.VERSION: links.TODAY} if "query" in door else None
                 st.page_link(page.places()[door["page"]], label=label, icon=icon, query_params=query)
@@ -191,6 +192,8 @@ def _answers() -> None:
             question, answer = about[key]
             st.page_link(place, label=f"**{question}**")
             st.html(f'<div class="dpviz-quiet">{answer}</div>')
+    if offered.PUBLIC:
+        page.note(NO_TRAINING)
 
 
 def _go(number: str) -> None:

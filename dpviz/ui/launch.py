@@ -8,14 +8,19 @@ import runpy
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpviz._extras import extra
+from dpviz._public import PUBLIC_VARIABLE, is_public
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 # app.py, pages/ and .streamlit/: in the package where it is installed, beside it in the source tree.
 LAYOUTS = (PACKAGE / "app", PACKAGE.parent)
+
+LOCAL = "127.0.0.1"
+NAMES = ("localhost", LOCAL, "::1")  # as .streamlit/config.toml has them
 
 NEEDED = ("streamlit", "plotly", "pandas", "jinja2", "psutil", "pydantic", "segno")
 
@@ -58,11 +63,17 @@ def has_display() -> bool:
     return "SSH_CONNECTION" not in os.environ
 
 
-def launch(port_text: str) -> None:
+def launch(port_text: str, *, public: bool = False, address: str = LOCAL, names: Sequence[str] = ()) -> None:
     """Serve the app until it is ended.
 
+    Args:
+        public: Whether everybody may use it, without training; so does `DPVIZ_PUBLIC`.
+        address: The one that it listens at; "0.0.0.0" is every one of this machine.
+        names: What browsers may call it by, beside localhost: "dp.example.com".
+
     Raises:
-        ValueError: for a port that cannot be had, a site that may frame the app and is none, or a token too short.
+        ValueError: for a port that cannot be had, a site that may frame the app and is none, a token too short, or
+            another value of `DPVIZ_PUBLIC` than 1 and 0.
         StoreError: where DPVIZ_HOME cannot name a folder.
         MissingExtra: where Streamlit or another package of the app is not installed.
     """
@@ -71,27 +82,42 @@ def launch(port_text: str) -> None:
         for package in NEEDED:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
+    if public:
+        os.environ[PUBLIC_VARIABLE] = "1"
+    public = is_public()
     from dpviz.runs.store.folders import home
     from dpviz.ui.access import FRAMED_BY, Access, framing
 
-    # All three say what is wrong with their setting before anything listens.
+    # All say what is wrong with their setting before anything listens.
     framing(os.environ.get(FRAMED_BY, ""))
-    Access.of(os.environ)
-    home()
+    if not public:
+        Access.of(os.environ)
+        home()
     options = {
         "server.port": port,
-        "server.address": "127.0.0.1",
-        "browser.serverAddress": "localhost",
-        "server.headless": str(not has_display()).lower(),
-        "server.showEmailPrompt": "false",
+        "server.address": address,
+        "server.allowedHosts": [*NAMES, *names],
+        "browser.serverAddress": names[0] if names else "localhost",
+        "server.headless": not has_display(),
+        "server.showEmailPrompt": False,
     }
-    flags = [f"--{name}={value}" for name, value in options.items()]
     app = next(folder / "app.py" for folder in LAYOUTS if (folder / "app.py").exists())
     # The server ends in order and then raises the signal that it was ended by once more: that is no failure.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, lambda *_: sys.exit(0))
+    if public:
+        from dpviz.ui.public.serve import serve
+
+        serve(app, options)
+        return
+    flags = [f"--{name}={each}" for name, value in options.items() for each in _texts(value)]
     sys.argv = ["streamlit", "run", str(app), *flags]
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def _texts(value: object) -> list[str]:
+    """An option's value as the command line says it: one text for each of several."""
+    return [str(value).lower() if isinstance(value, bool) else str(value)] if not isinstance(value, list) else value
 
 
 def stop() -> None:

@@ -12,10 +12,12 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
+from dpviz._public import NO_TRAINING
 from dpviz.questions.source import NoSample
 from dpviz.runs.engine import Engine
 from dpviz.runs.measuring.measurement import Measurement, Request
 from dpviz.ui import engine as engines
+from dpviz.ui import offered
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
 
@@ -40,6 +42,8 @@ def result(asked: Request) -> Any:
     """
     if (there := measured(asked.key)) is not None:
         return there
+    if offered.PUBLIC:
+        raise NoSample(NO_TRAINING)
     st.session_state[Keys.ASKED] = {**st.session_state.get(Keys.ASKED, {}), asked.key: asked}
     problem = _problem(asked)
     raise NoSample(problem or COMING, coming=not problem)

@@ -106,7 +106,7 @@ def counted() -> None:
 # --- text that is pasted ----------------------------------------------------------------------------------------------
 
 
-NEVER_RUN = "It is read for names and numbers, on this machine, and never run; it is neither stored nor part of a link."
+NEVER_RUN = "The app reads it for names and numbers, and never runs it; it is neither stored nor part of a link."
 
 
 def snippet() -> None:

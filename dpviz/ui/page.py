@@ -13,7 +13,6 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.fields import AnyField
 from dpviz.questions import links
-from dpviz.questions.catalogue import PAGES
 from dpviz.questions.page import Page
 from dpviz.questions.plain_text import plain_text
 from dpviz.questions.presets import Preset
@@ -21,6 +20,7 @@ from dpviz.questions.rendered import noted
 from dpviz.questions.words import Note
 from dpviz.ui import controls, history, present, server, state
 from dpviz.ui.browser.routes import component
+from dpviz.ui.offered import PAGES
 from dpviz.ui.plain import plain
 from dpviz.ui.registry import PRESET, PRESETS
 from dpviz.ui.state import MOST_PINS, Keys

@@ -18,7 +18,7 @@ from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.page import Page
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
-from dpviz.ui import controls, history, present, state
+from dpviz.ui import controls, history, offered, present, state
 from dpviz.ui.controls import NumberControl
 from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.state import Keys
@@ -99,7 +99,7 @@ def _in_sight(question: AnyQuestion, now: SettingsSnapshot) -> tuple[Mapping[str
 
 
 def _chosen(question: AnyQuestion, now: Reader) -> tuple[Mapping[str, Sequence[FieldControl]], int]:
-    every = question.groups(now)
+    every = offered.groups(question.groups(now))
     kept = None if present.expert() else _kept(question, now, [one for group in every.values() for one in group])
     parts = {name: in_sight(group, kept) for name, group in every.items()}
     first = next(iter(parts))
@@ -236,7 +236,7 @@ def _draw_field(field: AnyField, control: FieldControl) -> None:
         case Several():
             controls.several(field, control.options)
         case Choice():
-            controls.choice(field, horizontal=not field.tall)
+            controls.choice(offered.field(field), horizontal=not field.tall)
         case Flag():
             controls.flag(field)
         case Text():

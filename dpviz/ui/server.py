@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -25,6 +25,9 @@ from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui.access import FRAMED_BY, TOKEN_VARIABLE, Access, Guard, framing, on_loopback
 from dpviz.ui.browser import warmup
 from dpviz.ui.browser.pool import pool
+from dpviz.ui.browser.routes import root
+from dpviz.ui.offered import PUBLIC
+from dpviz.ui.public.guard import PublicGuard
 
 
 @cache
@@ -33,11 +36,17 @@ def owner() -> Access:
     return Access.of(os.environ)
 
 
-def guarded() -> tuple[Middleware, ...]:
-    """Before every request; a start with a wrong setting ends here, with what is wrong in one line."""
+def guarded(pages: Iterable[str]) -> tuple[Middleware, ...]:
+    """Before every request; a start with a wrong setting ends here, with what is wrong in one line.
+
+    Args:
+        pages: the addresses of the server's pages.
+    """
     framed_by = os.environ.get(FRAMED_BY, "")
     try:
         framing(framed_by)
+        if PUBLIC:
+            return (Middleware(PublicGuard, root=root().removesuffix("/_dpviz"), pages=pages, framed_by=framed_by),)
         return (Middleware(Guard, owner=owner(), framed_by=framed_by),)
     except ValueError as problem:
         sys.exit(str(problem))
@@ -49,6 +58,11 @@ def own_address() -> str:
     path = str(config.get_option("server.baseUrlPath") or "").strip("/")
     scheme = "https" if config.get_option("server.sslCertFile") else "http"
     return f"{scheme}://{name or 'localhost'}:{config.get_option('server.port')}/{path}"
+
+
+def public_announcement(address: str) -> str:
+    """The same of a public server."""
+    return f"dpviz: open {address} (a public server: everybody who reaches it may use it, and it trains nothing)."
 
 
 def announcement(owner: Access, address: str, *, local: bool, terminal: bool) -> str:
@@ -96,10 +110,14 @@ def send_at_once(port: int) -> None:
 
 
 @contextmanager
-def browser_opened(owner: Access, address: str) -> Iterator[None]:
-    """Open a browser. A token travels in a file that only the owner may read: command lines are seen by everybody."""
+def browser_opened(owner: Access | None, address: str) -> Iterator[None]:
+    """Open a browser. A token travels in a file that only the owner may read: command lines are seen by everybody.
+
+    Args:
+        owner: None where everybody gets in.
+    """
     file = home() / "logs" / f"open-{config.get_option('server.port')}.html"
-    if owner.account is None:
+    if owner is not None and owner.account is None:
         private_folder(file.parent)
         private_file(file)
         file.write_text(f'<meta http-equiv="refresh" content="0; url={address}?token={owner.token}">', encoding="utf-8")
@@ -125,13 +143,17 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
     keep_little()
     address, port = own_address(), int(config.get_option("server.port"))
     local = on_loopback(str(config.get_option("server.address") or ""))
-    print(announcement(owner(), address, local=local, terminal=sys.stdout.isatty()), flush=True)
+    if PUBLIC:
+        config.set_option("client.showErrorDetails", "none")
+        print(public_announcement(address), flush=True)
+    else:
+        print(announcement(owner(), address, local=local, terminal=sys.stdout.isatty()), flush=True)
     send_at_once(port)
     with ExitStack() as at_the_end:
         if local:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
-            at_the_end.enter_context(browser_opened(owner(), address))
+            at_the_end.enter_context(browser_opened(None if PUBLIC else owner(), address))
         pool.begin()
         at_the_end.callback(pool.end)
         beside = [asyncio.create_task(watch()), asyncio.create_task(warmup.warm_up())]

@@ -8,7 +8,7 @@ import segno
 import streamlit as st
 
 from dpviz.charts import look
-from dpviz.ui import page
+from dpviz.ui import offered, page
 from dpviz.ui.access import on_loopback
 from dpviz.ui.browser.routes import component
 
@@ -49,7 +49,11 @@ def reach(address: str, instead: str) -> str:
             f"Only this computer can open this address. For other people, {instead}, or run the app on a server "
             "(docs/use/server.md)."
         )
-    return "People who open this address need the token of the app."
+    return (
+        "Everybody can open this address."
+        if offered.PUBLIC
+        else "People who open this address need the token of the app."
+    )
 
 
 def qr_code(address: str) -> str:

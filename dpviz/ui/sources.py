@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz._public import NO_TRAINING
 from dpviz._remember import Memory
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.upload import columns, read_distances
@@ -14,7 +15,7 @@ from dpviz.questions.gradients import NO_FILE, File
 from dpviz.questions.layout import Values
 from dpviz.questions.source import Held, Measurable, Missing, NoSample, Source
 from dpviz.runs.measuring.measurement import Request
-from dpviz.ui import measuring
+from dpviz.ui import measuring, offered
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
 
@@ -84,6 +85,9 @@ def _upload() -> Upload:
 
 def upload() -> None:
     """The chooser for a file of one's own, and what was wrong with the last one."""
+    if offered.PUBLIC:
+        st.html(f'<div class="dpviz-note">{NO_TRAINING}</div>')
+        return
     st.file_uploader("Norms or distances", type=["csv", "tsv", "txt", "json", "npy"], key=Keys.UPLOAD_WIDGET)
     upload = _upload()
     if len(upload.columns) > 1:

@@ -60,7 +60,7 @@ class Page:
             self.tokens |= data.get("frames") or {}
             if element.bidi_component.component_name == "dpviz.follow":
                 self.follows = data
-            if data.get("stops"):
+            if data.get("stops") and "field" in data:
                 self.stops[data["field"]] = data["stops"]
 
 

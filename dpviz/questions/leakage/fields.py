@@ -94,7 +94,7 @@ NAMED: dict[str, AnyField] = {
     EXAMPLES.key: EXAMPLES,
     SEED.entry: SEED,
 }
-NETWORK = Compound(NAMED, network, texts)
+NETWORK = Compound(NAMED, network, texts, of_runs=True)
 
 
 def controls(get: Reader) -> tuple[Item, ...]:

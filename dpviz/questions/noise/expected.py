@@ -68,7 +68,7 @@ def own_runs(get: Reader) -> tuple[Reached, ...]:
     return reached(get(DATA))
 
 
-OWN_RUNS = Compound({OWN.key: OWN}, own_runs, lambda runs: {OWN.key: OWN.write(bool(runs))})
+OWN_RUNS = Compound({OWN.key: OWN}, own_runs, lambda runs: {OWN.key: OWN.write(bool(runs))}, of_runs=True)
 
 
 def expected(

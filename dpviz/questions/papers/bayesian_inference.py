@@ -156,8 +156,8 @@ def ends(seeds: Spread) -> str:
 
 def notes(f: InferenceFacts) -> Iterator[Note]:
     yield Note(
-        f"Recorded runs: {f.runs.record.made}; make papers repeats them, and Train has them as presets. Diamonds are "
-        "printed values. Grey: the range from the lowest to the highest seed."
+        f"Recorded runs: {f.runs.record.made}; make papers repeats them, and dpviz can train single runs again. "
+        "Diamonds are printed values. Grey: the range from the lowest to the highest seed."
     )
     clipped = numbers.probability(float(f.runs.clipped[f.at]))
     yield Note(

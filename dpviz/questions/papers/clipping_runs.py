@@ -213,7 +213,7 @@ def notes(f: ClippingRunsFacts) -> Iterator[Note]:
         f"makes steps short. With step size {f.product:g}/C, noise moves the weights equally far at every C."
     )
     yield Note(
-        f"Recorded runs: {f.made}; make papers repeats them, and Train can repeat single runs. Bars: lowest and "
+        f"Recorded runs: {f.made}; make papers repeats them, and dpviz can train single runs again. Bars: lowest and "
         "highest seed."
     )
 

@@ -218,8 +218,8 @@ def notes(f: ReachedFacts) -> Iterator[Note]:
         "400 directions in which randomly drawn curves differ, so no example is needed for them."
     )
     yield Note(
-        f"Recorded runs: {f.cnn.made}; make papers repeats them, and Train can repeat single runs. The single ring is "
-        f"all of MNIST: {f.whole.made}, with the files in DPVIZ_DATA."
+        f"Recorded runs: {f.cnn.made}; make papers repeats them, and dpviz can train single runs again. The "
+        f"single ring is all of MNIST: {f.whole.made}, with the files in DPVIZ_DATA."
     )
     yield Note(
         "On CIFAR-10 a linear layer on scattering features of its colours reaches "

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from dpviz._public import is_public
 from dpviz._remember import MEMORY, Memory, Named
 from dpviz.questions import frames
 from dpviz.questions.computed import plain, there
@@ -22,11 +23,14 @@ from dpviz.questions.layout import Reader, Values
 from dpviz.questions.question import AnyQuestion
 from dpviz.ui import boundary, sources
 from dpviz.ui.browser.pool import COUNT, pool
+from dpviz.ui.public.limits import Allowances
 from dpviz.ui.state import Keys
 
 MOST = 200  # frames that one request may ask for: a slider's stops, and what lies between two of them
 KEPT = 64  # sweeps of a session
 AT_ONCE = 8  # frames that are kept and sent in one piece
+LATER = 0.2  # seconds until it is looked again whether another may be computed
+COMPUTED = (1_000, 20.0)  # frames that are computed for a session of a public server: at once, and a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,7 @@ class Offer:
 
 _offers: WeakValueDictionary[str, Offer] = WeakValueDictionary()
 _latest: dict[int, object] = {}  # session → its latest request that is under way
+_allowances = Allowances(*COMPUTED) if is_public() else None
 
 
 def recipes(
@@ -143,8 +148,14 @@ async def stream(offer: Offer, texts: Sequence[str]) -> AsyncIterator[bytes]:
                 text = wanted.pop()
                 if (frame := recipe.kept(text)) is not None:
                     ready[text] = frame
-                else:
+                elif _allowances is None or _allowances.of(session).spend():
                     tasks[text] = begun(recipe, text)
+                else:
+                    wanted.append(text)  # it waits
+                    break
+            if not ready and not tasks:
+                await asyncio.sleep(LATER)
+                continue
             if not ready:
                 await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
             ready |= {text: tasks.pop(text).result() for text in list(tasks) if tasks[text].done()}

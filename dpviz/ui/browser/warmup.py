@@ -25,7 +25,7 @@ from dpviz.ui import answers
 from dpviz.ui.browser import frames
 from dpviz.ui.browser.pool import COUNT, pool, share_of_core
 
-PLACES = [page for page in PAGES if page.key not in ("train", "leakage")]  # there frames are asked for one by one
+PLACES = [page for page in PAGES if not page.trains]  # there frames are asked for one by one
 SLIDERS = 3  # of each page
 NEAR = 75  # frames of a page around its present values; after them all frames of one slider, then of the next
 PAGES_KEPT = 64  # pages that stand; all frames of one take a process some four seconds

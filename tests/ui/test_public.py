@@ -1,0 +1,338 @@
+"""A public server over the wire: its pages answer without PyTorch, and nothing of training is there."""
+
+import http.client
+import json
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import streamlit
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import EnvironmentInfo, UserInfo
+from streamlit.util import calc_hash
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection
+
+from dpviz._public import NO_TRAINING, is_public
+from dpviz.questions.catalogue import PAGES
+from dpviz.runs.engine import engine
+from dpviz.runs.store.records import StoreError
+from dpviz.ui.public.guard import NOTHING_HERE
+from dpviz.ui.public.limits import SOCKETS_OF_ADDRESS, Allowance, Allowances, Sockets, visitor
+from dpviz.ui.public.messages import LONGEST_MESSAGE
+from tests.browser.driver import ROOT
+from tests.browser.test_strangers import shake_hands
+from tests.public_server import public_server
+from tools.attack.crowd import visitor as connected
+
+OPEN = [page.key for page in PAGES if not page.trains]
+CLOSED = [*(page.key for page in PAGES if page.trains), "runs"]
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("public")
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with public_server(folder, "--name=dp.example") as address:
+        yield address
+    assert not (folder / "home").exists()  # nobody got to the store
+    assert "Traceback" not in (folder / "log").read_text()
+
+
+def ask(url: str, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=20)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    found = connection.getresponse()
+    text = found.read().decode("utf-8", "replace")
+    connection.close()
+    return found, text
+
+
+def texts(messages: list[ForwardMsg]) -> str:
+    return "\n".join(map(str, messages))
+
+
+def heard(session: ClientConnection, request: BackMsg | None = None) -> list[ForwardMsg]:
+    """What the server says until a script has run."""
+    if request is not None:
+        session.send(request.SerializeToString())
+    messages = []
+    while not messages or messages[-1].WhichOneof("type") != "script_finished" or messages[-1].script_finished != 0:
+        messages.append(ForwardMsg.FromString(session.recv(timeout=60)))
+    return messages
+
+
+def rerun(page: str = "", query: str = "", **more: str) -> BackMsg:
+    request = BackMsg()
+    request.rerun_script.page_name = page
+    request.rerun_script.query_string = query
+    for name, value in more.items():
+        setattr(request.rerun_script, name, value)
+    return request
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", OPEN)
+def test_every_public_page_answers_its_first_chart_without_pytorch(url: str, page: str) -> None:
+    assert ask(url, f"/{page}")[0].status == 200
+    with connected(url) as session:
+        elements = [m.delta.new_element for m in heard(session, rerun(page)) if m.HasField("delta")]
+    names = [one.bidi_component.component_name for one in elements if one.HasField("bidi_component")]
+    assert "dpviz.chart" in names
+    assert not any(one.HasField("exception") for one in elements)
+
+
+def test_pages_of_training_are_those_that_need_runs() -> None:
+    assert CLOSED == ["train", "leakage", "runs"]
+    assert len(OPEN) == len(PAGES) - 2
+
+
+# --- what is not ------------------------------------------------------------------------------------------------------
+
+# Of the full server's routes, with all that Streamlit brings, those that a public one answers to GET and HEAD.
+ANSWERED = {
+    "/", "/home", *(f"/{page}" for page in OPEN), "/_dpviz/frames/{token}", "/_dpviz/slow/{token}",
+    "/_dpviz/{mark}/{name}", "/_stcore/health", "/_stcore/host-config", "/media/{file_id:path}",
+}  # fmt: skip
+LIST = """
+import json, app
+built = app.app._build_starlette_app()
+print(json.dumps([route.path for route in built.routes]))
+"""
+
+
+@pytest.fixture(scope="module")
+def full_routes() -> list[str]:
+    command = [sys.executable, "-W", "ignore", "-c", LIST]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    paths: list[str] = json.loads(ran.stdout.splitlines()[-1])
+    return paths
+
+
+def test_every_route_of_the_full_server_is_closed_unless_it_is_named(url: str, full_routes: list[str]) -> None:
+    assert {"/train", "/runs", "/_stcore/metrics", "/_stcore/upload_file/{session_id}/{file_id}"} <= set(full_routes)
+    assert set(full_routes) >= ANSWERED
+    for route in full_routes:
+        path = re.sub(r"\{\w+\}", "a", re.sub(r"\{\w+:path\}", "a/b.js", route)) or "/nowhere"
+        for method in METHODS:
+            status = ask(url, path, method)[0].status
+            if route in ANSWERED and method not in ("GET", "HEAD"):
+                assert status in (404, 405), (method, path)
+            elif route in ANSWERED:
+                assert status in (200, 205, 307, 404), (method, path)  # no such token or file
+            else:
+                assert status == 404, (method, path)
+
+
+@pytest.mark.parametrize("page", CLOSED)
+@pytest.mark.parametrize(
+    "written",
+    ["/{}", "//{}", "/{}/", "/./{}", "/compose/../{}", "/compose/{}", "/{}?embed=true", "/{}%00", "/static/../{}"],
+)
+def test_no_way_of_writing_its_path_opens_a_page_of_training(url: str, written: str, page: str) -> None:
+    for name in (page, page.title(), f"%{ord(page[0]):x}{page[1:]}"):
+        found, text = ask(url, written.format(name))
+        assert (found.status, text) == (404, NOTHING_HERE)
+
+
+@pytest.mark.parametrize("page", CLOSED)
+def test_a_message_that_names_a_page_of_training_gets_home(url: str, page: str) -> None:
+    for request in (
+        rerun(page),
+        rerun(page_script_hash=calc_hash(page)),
+        rerun(page_script_hash=calc_hash(str(ROOT / "pages" / f"{page}.py"))),
+        rerun("compose", page_script_hash=calc_hash(page)),
+    ):
+        with connected(url) as session:
+            messages = heard(session, request)
+        names = {one.page_name for m in messages if m.HasField("navigation") for one in m.navigation.app_pages}
+        assert names == {"Home", *(one.title for one in PAGES if one.key in OPEN)}
+        everything = texts(messages)
+        assert "file_uploader" not in everything
+        assert "Start training" not in everything
+
+
+@pytest.mark.parametrize("query", ["source=upload&v=3&expert=1", "source=measured&v=3&expert=1", "lkrun=newest&v=3"])
+def test_a_link_to_what_needs_training_is_at_its_default(url: str, query: str) -> None:
+    with connected(url) as session:
+        everything = texts(heard(session, rerun("compose", query)))
+    assert "file_uploader" not in everything
+    assert "Traceback" not in everything
+    if "source" in query:
+        assert "replaced by" in everything
+        assert "My own file" not in everything
+
+
+def test_messages_that_are_none_of_a_visitors_business_are_passed_over(url: str) -> None:
+    strange = [BackMsg(load_git_info=True), BackMsg(clear_cache=True), BackMsg(debug_shutdown_runtime=True)]
+    strange += [
+        BackMsg(set_run_on_save=True),
+        BackMsg(debug_disconnect_websocket=True),
+        BackMsg(),
+        BackMsg(),
+        BackMsg(),
+    ]
+    strange[-2].file_urls_request.file_names.append("a.csv")
+    strange[-1].backend_operation_request.install_skills.SetInParent()
+    with connected(url) as session:
+        for request in strange:
+            session.send(request.SerializeToString())
+        kinds = {message.WhichOneof("type") for message in heard(session, rerun("attack"))}
+    assert kinds.isdisjoint({"git_info_changed", "file_urls_response", "backend_operation_response"})
+
+
+def test_the_server_says_nothing_of_its_machine(url: str) -> None:
+    with connected(url) as session:
+        messages = heard(session, rerun("compose"))
+    begun = [message.new_session for message in messages if message.HasField("new_session")]
+    assert begun
+    for one in begun:
+        assert (one.initialize.environment_info, one.initialize.user_info) == (EnvironmentInfo(), UserInfo())
+    everything = texts(messages)
+    for inside in (str(ROOT), sys.prefix, streamlit.__version__, platform.python_version()):
+        assert inside not in everything, inside
+    for path in ("/", "/nowhere", "/_stcore/health", "/_stcore/host-config"):
+        found, text = ask(url, path)
+        assert found.getheader("Server") is None
+        assert found.getheader("X-Content-Type-Options") == "nosniff"
+        assert str(ROOT) not in text
+
+
+def test_names_that_the_operator_did_not_give_are_refused(url: str) -> None:
+    assert ask(url, "/", Host="dp.example")[0].status == 200
+    for host in ("evil.example", "dp.example.evil", ""):
+        assert ask(url, "/", Host=host)[0].status in (400, 403)
+    port = urlsplit(url).port
+    for host, origin, status in (
+        (f"127.0.0.1:{port}", f"http://127.0.0.1:{port}", 101),
+        (f"127.0.0.1:{port}", "http://evil.example", 403),
+        (f"evil.example:{port}", f"http://evil.example:{port}", 403),
+    ):
+        assert shake_hands(url, Host=host, Origin=origin) == status
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_an_allowance_fills_again_with_time_and_never_holds_more_than_it_may() -> None:
+    clock = Clock()
+    allowance = Allowance(3, 2.0, clock)
+    assert [allowance.spend() for _ in range(5)] == [True, True, True, False, False]
+    assert allowance.wait() == 0.5
+    clock.now = 0.5
+    assert [allowance.spend(), allowance.spend()] == [True, False]
+    clock.now = 100.0
+    assert [allowance.spend() for _ in range(4)] == [True, True, True, False]
+
+
+def test_each_visitor_has_an_allowance_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.limits.REMEMBERED", 2)
+    several = Allowances(1, 1.0, Clock())
+    assert [several.of(name).spend() for name in ("a", "b", "a", "b")] == [True, True, False, False]
+    assert [several.of(name).spend() for name in ("c", "b", "a")] == [True, False, True]  # a was forgotten
+
+
+def test_sessions_at_once_are_counted_for_each_address_and_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.limits.SOCKETS", 3)
+    monkeypatch.setattr("dpviz.ui.public.limits.SOCKETS_OF_ADDRESS", 2)
+    sockets = Sockets()
+    for address in ("a", "a"):
+        assert not sockets.refusal(address)
+        sockets.enter(address)
+    assert sockets.refusal("a").startswith("Your network has 2 pages open")
+    assert not sockets.refusal("b")
+    sockets.enter("b")
+    assert sockets.refusal("b").startswith("This server is full: 3 visitors")
+    sockets.leave("a")
+    assert not sockets.refusal("a")
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("10.0.0.1", "10.0.0.1"), ("::ffff:10.0.0.1", "10.0.0.1"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("testclient", "testclient"), ("", ""),
+    ],
+)  # fmt: skip
+def test_addresses_of_one_network_of_version_6_are_one_visitor(host: str, name: str) -> None:
+    assert visitor(host) == name
+
+
+def test_one_page_too_many_is_refused_in_words_and_the_others_go_on(url: str) -> None:
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(connected(url)) for _ in range(SOCKETS_OF_ADDRESS)]
+        with pytest.raises(InvalidStatus) as refused, connected(url):
+            pass
+        assert refused.value.response.status_code == 429
+        assert b"Close one" in (refused.value.response.body or b"")
+        found, text = ask(url, "/compose")
+        assert (found.status, found.getheader("Retry-After")) == (429, "60")
+        assert text.startswith(f"Your network has {SOCKETS_OF_ADDRESS} pages open")
+        assert ask(url, "/_stcore/health")[0].status == 200
+        assert heard(sessions[0], rerun("attack"))
+
+
+def test_a_message_longer_than_any_page_sends_ends_its_session_alone(url: str) -> None:
+    with connected(url) as other, connected(url) as session:
+        heard(other, rerun("attack"))
+        session.send(rerun("compose", "x" * LONGEST_MESSAGE).SerializeToString())
+        with pytest.raises(ConnectionClosed) as closed:
+            heard(session)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1009
+        assert heard(other, rerun("attack"))
+
+
+@pytest.mark.parametrize(("sent", "code"), [("text", 1003), (b"\xff\xff\xff", 1002)])
+def test_what_is_no_message_ends_the_session(url: str, sent: str | bytes, code: int) -> None:
+    with connected(url) as session:
+        session.send(sent)
+        with pytest.raises(ConnectionClosed) as closed:
+            session.recv(timeout=60)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == code
+
+
+# --- the switch -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "public"), [("1", True), ("0", False), ("", False)])
+def test_the_variable_says_whether_a_server_is_public(text: str, public: bool) -> None:
+    assert is_public({"DPVIZ_PUBLIC": text}) is public
+    assert not is_public({})
+
+
+@pytest.mark.parametrize("text", ["yes", "true", " 1", "2"])
+def test_a_misspelt_yes_starts_no_server(text: str) -> None:
+    with pytest.raises(ValueError, match="DPVIZ_PUBLIC=.* to be 1 for a public server"):
+        is_public({"DPVIZ_PUBLIC": text})
+
+
+def test_the_engine_of_runs_refuses_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_PUBLIC", "1")
+    with pytest.raises(StoreError, match=NO_TRAINING.partition(":")[0]):
+        engine()
