@@ -119,7 +119,7 @@ class _Reached(FixedSize):
 
 @dataclass(frozen=True, slots=True)
 class WithReplacement(_Drawn):
-    """`_Drawn` with replacement, one example added or removed.
+    """Batches of `batch` draws from `size` examples, with replacement; one example is added or removed.
 
     The example is drawn j times with probability Bin(b, 1/N)(j). It then stands in the place of j draws of others, so
     that with these given P = Σ Bin(b, 1/N)(j) N(d_j, σ²I), |d_j| ≤ 2jC, and Q = N(0, σ²I). As in `PersonRows`, the

@@ -25,7 +25,7 @@ MOST_CENTRES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PersonRows(GaussianSum):
-    """`GaussianSum`, each of a person's k rows drawn independently with probability q.
+    """A sampled Gaussian step that protects a person: each of their k rows is drawn independently with probability q.
 
     With the drawn rows' sum g_S, |g_S| ≤ |S| clipping norms, P = Σ Pr[S] N(g_S, σ²I) and Q = N(0, σ²I). The easiest to
     tell apart is N(j, σ²) on a line with j binomial: P/Q is a sum of log-normals under Q, so that the expectation

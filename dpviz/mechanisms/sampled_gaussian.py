@@ -58,7 +58,7 @@ class GaussianSum(SampledSum):
 
 @dataclass(frozen=True, slots=True)
 class SampledGaussian(GaussianSum):
-    """`GaussianSum`, one example added or removed (Mironov, Talwar, Zhang 2019, §3); σ counts the sensitivity C."""
+    """A Poisson-sampled sum with Gaussian noise; one example is added or removed (Mironov, Talwar, Zhang 2019, §3)."""
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
     kind: ClassVar[str] = "gaussian"
@@ -72,7 +72,7 @@ class SampledGaussian(GaussianSum):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceOneGaussian(GaussianSum):
-    """`GaussianSum`, one example replaced: the sum may move by 2C.
+    """A Poisson-sampled sum with Gaussian noise; one example is replaced, so that the sum may move by 2C.
 
     So σ counts for half as much where everyone is sampled.
     """

@@ -18,7 +18,7 @@ from dpviz.mechanisms.sampled_gaussian import GaussianSum, SampledGaussian
 
 @dataclass(frozen=True, slots=True)
 class TruncatedPoisson(GaussianSum):
-    """`GaussianSum` of at most B examples: of a larger sample B are kept, by chance or in an order known before.
+    """A Poisson-sampled sum of at most B examples: of a larger sample B are kept, by chance or in a known order.
 
     Let S be the sample of all others, which does not depend on the example. If |S| < B, nothing is left out with or
     without the example: the step is the sampled Gaussian one. If |S| ≥ B, which happens with probability τ, the example
