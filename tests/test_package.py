@@ -1,6 +1,7 @@
 """The wheel: what it holds and asks for, and what each of its parts says where another is not installed."""
 
 import configparser
+import email
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -16,6 +18,7 @@ from packaging.specifiers import SpecifierSet
 
 import dpviz
 from dpviz._extras import MissingExtra, extra
+from tools.metadata import REPOSITORY, Metadata
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -45,6 +48,39 @@ def test_the_wheel_holds_the_package_the_app_and_nothing_else(wheel: Path) -> No
     assert {name for name in names if ".dist-info/" not in name} == tracked("dpviz") | app
     assert {"dpviz/py.typed", "dpviz/ui/look.css", "dpviz/app/app.py", "dpviz/app/.streamlit/config.toml"} <= names
     assert dict(points["console_scripts"]) == {"dpviz": "dpviz.__main__:main"}
+
+
+def test_the_wheel_s_description_is_the_readme_and_names_no_address_that_nobody_gave(wheel: Path) -> None:
+    metadata = email.message_from_string((wheel / f"dpviz-{dpviz.__version__}.dist-info" / "METADATA").read_text())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload() == (ROOT / "README.md").read_text()
+    assert metadata.get_all("Project-URL") is None
+
+
+def test_a_released_description_links_to_the_repository_that_the_workflow_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An index shows the description without the files beside it."""
+    monkeypatch.setenv(REPOSITORY, "https://git.example/o/dpviz/blob/v0.1.0/")
+    released: dict[str, Any] = {}
+    Metadata(str(ROOT), {}).update(released)
+    links = re.findall(r"\]\(([^)]*)\)", released["readme"]["text"])
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    (picture,) = [link for link in links if "raw=true" in link]
+    tag = "https://git.example/o/dpviz/blob/v0.1.0/"
+    assert picture.startswith(f"{tag}docs/use/")
+    assert released["urls"]["Source"] == "https://git.example/o/dpviz"
+    for address in (*links, *released["urls"].values()):
+        if address.startswith(tag):
+            assert (ROOT / address.removeprefix(tag).removesuffix("?raw=true")).exists(), address
+
+
+def test_the_release_workflow_asks_the_index_for_no_password() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert "id-token: write" in workflow
+    assert REPOSITORY in workflow
+    assert re.search(r"password|secrets\.", workflow.replace("# no password", "")) is None
 
 
 def test_the_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:

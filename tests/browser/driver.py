@@ -131,7 +131,7 @@ def running_app(script: Path, log: Path, *flags: str, scheme: str = "http", runs
         )
     try:
         url = f"{scheme}://127.0.0.1:{port}"
-        _wait_until_healthy(f"{url}/_stcore/health", server, log)
+        wait_until_healthy(f"{url}/_stcore/health", server, log)
         yield url
     finally:
         end_group(server)
@@ -139,7 +139,7 @@ def running_app(script: Path, log: Path, *flags: str, scheme: str = "http", runs
             local.stop(store)
 
 
-def _wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + TIMEOUT_MS / 1000
     unchecked = ssl._create_unverified_context()  # tests make their own certificates
     while time.monotonic() < deadline and server.poll() is None:
