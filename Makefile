@@ -9,7 +9,7 @@ WITH := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRI
 INSTALL = '$(PYTHON)' tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long bench bench-scale bench-gpu evidence papers attack format clean
+.PHONY: help run test test-all test-long bench bench-scale bench-gpu evidence papers picture attack format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ evidence: ## Try the promises again and write docs/work/evidence.md (about ten m
 papers: ## Run the experiments behind figures again, from nothing (under an hour on two cores; stopped, it goes on later)
 	@$(INSTALL) dev
 	@$(WITH) $(PY) -m dpviz.experiments
+
+picture: ## Take the pictures of the README and of docs/use/reading.md anew, from the running app (needs Chromium)
+	@$(INSTALL) dev
+	@$(WITH) $(PY) -m tools.screens
 
 attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/work/attacks.md (some twenty minutes)
 	@$(INSTALL) dev

@@ -29,12 +29,17 @@ def test_nothing_is_lacking_with_both_extras(absent: set[str]) -> None:
 @pytest.mark.parametrize("package", ["torch", "PIL", "distributed", "cryptography"])
 def test_each_package_of_the_extra_is_named(package: str, absent: set[str]) -> None:
     absent.add(package)
-    assert lacking().endswith(f"not installed here, {package}: pip install 'dpviz[train]'.")
+    assert lacking().endswith(f"need {package}, which is not installed here: pip install 'dpviz[train]'.")
+
+
+def test_all_that_is_absent_stands_in_one_sentence(absent: set[str]) -> None:
+    absent |= {"torch", "distributed", "cryptography"}
+    assert "need torch, distributed and cryptography, which are not installed here: " in lacking()
 
 
 def test_an_environment_without_pip_is_told_another_command(absent: set[str]) -> None:
     absent |= {"torch", "pip"}
-    assert lacking().endswith("torch: uvx --from 'dpviz[app,train]' dpviz app.")
+    assert lacking().endswith("need torch, which is not installed here: uvx --from 'dpviz[app,train]' dpviz app.")
 
 
 def test_workers_elsewhere_have_their_own_pytorch(absent: set[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_nothing_is_queued_where_pytorch_is_not_installed(
     assert at.button(key="t.start").disabled
     (note,) = said(at, "problem")
     assert note == (
-        "Training and measuring need what is not installed here, no_torch_here: pip install 'dpviz[train]'."
+        "Training and measuring need no_torch_here, which is not installed here: pip install 'dpviz[train]'."
     )
     assert "ε ≤" in said(at, "headline")[0]
     assert submitted == []

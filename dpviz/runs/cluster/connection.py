@@ -33,7 +33,9 @@ def lacking() -> str:
     # Environments that uv makes have no pip.
     pip = importlib.util.find_spec("pip") is not None
     command = "pip install 'dpviz[train]'" if pip else "uvx --from 'dpviz[app,train]' dpviz app"
-    return f"Training and measuring need what is not installed here, {' and '.join(absent)}: {command}."
+    names = " and ".join(filter(None, [", ".join(absent[:-1]), absent[-1]]))
+    are = "is" if len(absent) == 1 else "are"
+    return f"Training and measuring need {names}, which {are} not installed here: {command}."
 
 
 def chosen() -> str:
