@@ -23,7 +23,7 @@ The public names; help(dpviz.epsilon) explains one, docs/use/reference.md lists 
 - Plans that change and stop: Filter, BudgetExceeded, Odometer, odometer_epsilon, FullyAdaptiveFilter, IndividualFilter
 - PATE: pate
 - Papers: papers
-- Training: training
+- Training: training, watch, RunStopped
 - Questions of the app: ask, guarantee, Guarantee, translate
 """
 
@@ -40,6 +40,8 @@ if _typing.TYPE_CHECKING:
     from dpviz.questions.guarantee.card import Guarantee as Guarantee
     from dpviz.questions.guarantee.plan import PlanArguments as _PlanArguments
     from dpviz.questions.pasted.translate import Translation as _Translation
+    from dpviz.runs.told.watch import RunStopped as RunStopped
+    from dpviz.runs.told.watch import watch as watch
 
 
 def ask(question: str, /, **settings: _typing.Any) -> "_Asked":
@@ -81,19 +83,23 @@ def translate(text: str) -> "_Translation":
     return reader.translate(text)
 
 
-# What is loaded for who names it: words and what they need; training.
-_LATER = ("Guarantee", "training")
+# What is loaded for who names it: words and what they need; training; the store of runs.
+_LATER = ("Guarantee", "RunStopped", "training", "watch")
 
 if not _typing.TYPE_CHECKING:  # type checkers would take every name for one of these
 
     def __getattr__(name):
-        """`Guarantee`, the class of `guarantee`, and the package `training`."""
+        """`Guarantee`, the class of `guarantee`, the package `training`, and `watch` with what it raises."""
         if name not in _LATER:
             raise AttributeError(f"module 'dpviz' has no attribute {name!r}")
         if name == "training":
             from importlib import import_module
 
             return import_module("dpviz.training")
+        if name in ("RunStopped", "watch"):
+            from dpviz.runs.told import watch
+
+            return getattr(watch, name)
         with _extra("ask"):
             from dpviz.questions.guarantee.card import Guarantee
 

@@ -750,21 +750,21 @@ FAULTS = (
     ),
     Fault(
         "readings forget earlier runs",
-        "dpviz/training/accounts/live.py",
+        "dpviz/training/accounts/stepwise.py",
         "self._now[name] = trajectory.begin(mechanism, count)",
         "pass",
         "tests/training/test_origins.py::test_every_reading_begins_with_what_was_spent",
     ),
     Fault(
         "a reading of a run forgets the steps before the last reading",
-        "dpviz/training/accounts/live.py",
+        "dpviz/training/accounts/stepwise.py",
         "] = before + counts",
         "] = counts",
         "tests/training/test_origins.py::test_every_reading_begins_with_what_was_spent",
     ),
     Fault(
         "a private count is charged to no account of a live run",
-        "dpviz/training/accounts/live.py",
+        "dpviz/training/accounts/stepwise.py",
         '"""A private count that was taken."""\n        self._charge(mechanism)',
         '"""A private count that was taken."""',
         "tests/training/test_accounting.py::test_a_count_is_charged_to_every_account",
@@ -1326,7 +1326,7 @@ FAULTS = (
     ),
     Fault(
         "a later step of an epoch is believed whatever it released",
-        "dpviz/training/accounts/live.py",
+        "dpviz/training/accounts/stepwise.py",
         "elif self._history.events[-1][0] != mechanism:",
         "elif False:",
         "tests/training/test_samplers.py::test_the_accounts_refuse_another_mechanism_inside_an_epoch",

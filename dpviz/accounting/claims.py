@@ -26,6 +26,7 @@ SHORT = {  # what it covers, after the accountant's name
     "adaptive": "valid with adaptive steps",
     "nothing": "",
 }
+TOLD = "as told by the program"
 DEMONSTRATION = "Demonstration: its noise can be replayed"
 _COVERAGE = {
     "plan": "everything was fixed in advance; it holds wherever the run ends, up to step {steps}",
@@ -55,6 +56,7 @@ class Claim:
         conditions: What must be true of this run besides, in words.
         reason: Why nothing is claimed; empty where something is.
         unit: Whose data it protects: "example", or "person" with all their rows.
+        as_told: Whether it rests on what a program told of its steps, which nobody here saw.
         with_secret_noise: Of a demonstration, whose noise came from a seed that is kept: what the same run could claim
             had nobody been able to replay it. It itself claims nothing.
     """
@@ -71,6 +73,7 @@ class Claim:
     conditions: tuple[str, ...] = ()
     reason: str = ""
     unit: str = "example"
+    as_told: bool = False
     with_secret_noise: Self | None = None
 
     def __post_init__(self) -> None:
@@ -108,8 +111,8 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """The accountant in words."""
-        return NAMES[self.accountant]
+        """The accountant in words, and whether what it adds up was only told."""
+        return NAMES[self.accountant] + f", {TOLD}" * self.as_told
 
     @property
     def coverage(self) -> str:
@@ -195,6 +198,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("epsilon", "delta", "lower", "success", "order"), float),
     **dict.fromkeys(("accountant", "covers", "reason", "unit"), str),
     **dict.fromkeys(("steps", "counts"), int),
+    "as_told": bool,
     "conditions": lambda texts: tuple(str(text) for text in texts),
     "with_secret_noise": Claim.from_json,
 }

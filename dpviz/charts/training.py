@@ -25,6 +25,7 @@ def epsilon_chart(
     total: float,
     band: Band | None = None,
     budget: float | None = None,
+    reported: Array | None = None,
     mark: str = "",
     height: int = 300,
 ) -> Chart:
@@ -37,6 +38,7 @@ def epsilon_chart(
         total: right end of the axis, the plan's last step.
         band: the tight interval.
         budget: the filter's, a floor.
+        reported: what a program's own library said after the steps, shape (n,); NaN where it said nothing.
         mark: stands behind the axis title.
         height: in pixels.
     """
@@ -53,6 +55,11 @@ def epsilon_chart(
         now = f" {numbers.epsilon(float(epsilons[key][-1]), up=True)}" if key in epsilons and steps.size else ""
         end, name = f"{READINGS[key]}{now} →", f"{READINGS[key]}, plan"
         lines.append(Line(f"{key}.plan", name, plan_steps[ahead], values[ahead], FAMILY[key], faded=True, end=end))
+    if reported is not None:
+        rows = np.flatnonzero(np.isfinite(reported))
+        rows = rows[extremes(reported[rows])]
+        color = look.measured("reported")
+        lines.append(Line("reported", "reported by its library", steps[rows], reported[rows], look.DASHED, color=color))
     bands = () if band is None else (band,)
     floors = () if budget is None else (Floor(budget, "filter budget", "budget"),)
     reading = Axis(f"ε{mark}", reading="attack")

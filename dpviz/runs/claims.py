@@ -6,6 +6,7 @@ Every page, table, file and report reads its ε here.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from dpviz.runs.store import jsontext
 from dpviz.runs.store.digest import Digest
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, TRAINING, UNREAD, RunRecord, State
 from dpviz.runs.store.store import Store
+from dpviz.runs.told import claims as told_claims
+from dpviz.runs.told.settings import ToldSettings
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
@@ -102,9 +105,44 @@ def _read(settings: str) -> RunSettings | str:
     return read
 
 
+def told_settings_of(record: RunRecord) -> ToldSettings | None:
+    """The settings of a run whose steps a program tells (`dpviz.watch`); None of others, and of another version's."""
+    return _read_told(jsontext.write(record.settings))
+
+
+@remembered
+def _read_told(settings: str) -> ToldSettings | None:
+    try:
+        return ToldSettings.from_json(jsontext.read(settings))
+    except (ValueError, TypeError):
+        return None
+
+
+def _claim_of_told(record: RunRecord, terms: ToldSettings, store: Store) -> Claim:
+    """Of what the events charged, and of what was charged ahead where it came to no end: its steps may be taken."""
+    try:
+        digest = store.digest(record.id, record.attempt)
+        if has_gap(digest) or record.restarts:
+            return told_claims.no_claim(terms, told_claims.MISSING)
+        return told_claims.claim_at(terms, mechanisms(digest), charged_through(digest))
+    except _NONSENSE as problem:
+        return told_claims.no_claim(terms, f"its record cannot be followed ({problem})")
+
+
+def _claim_of_told_view(view: RunView, terms: ToldSettings) -> Claim:
+    """The same of a run under way, as far as it was read."""
+    charged, step = _runs(view.spent), view.record.steps
+    if view.charged:
+        ahead = _runs(view.charged.get("mechanisms", ()))
+        charged, step = [*charged, *_beyond(ahead, charged)], max(step, int(view.charged["through"]))
+    return told_claims.claim_at(terms, merge_events(charged), step)
+
+
 def claim_of_view(view: RunView, store: Store) -> Claim:
     """What may be claimed of a run if it ends where it is now, and of a run that has ended."""
     record, settings = view.record, settings_of(view.record)
+    if terms := told_settings_of(record):
+        return claim_of_record(record, store) if record.over else _claim_of_told_view(view, terms)
     if settings is None:
         return Claim.nothing(UNKNOWN)
     if record.over:
@@ -129,6 +167,9 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
 
     What came from a file is not believed: its claim is made anew from the mechanisms in its events.
     """
+    if terms := told_settings_of(record):
+        work = partial(_claim_of_told, record, terms, store)
+        return MEMORY.recall(("claims", record.id, record.attempt, "told"), work) if record.over else work()
     settings = settings_of(record)
     if settings is None:
         return Claim.nothing(UNKNOWN)
@@ -317,6 +358,9 @@ def claims_along(view: RunView, claim: Claim) -> Array:
 
 def _ceiling(view: RunView, claim: Claim) -> float:
     """What holds at every end of the run."""
+    if terms := told_settings_of(view.record):
+        charged = _runs(view.spent)
+        return told_claims.claim_ahead(terms, charged).epsilon if charged and claim.holds else math.inf
     settings = settings_of(view.record)
     if settings is None or not claim.holds:
         return math.inf
@@ -333,8 +377,12 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     """
     steps = view.steps.get("step", np.empty(0))
     settings, shown = settings_of(view.record), claim.shown
-    if settings is None or not steps.size or not view.started:
+    terms = told_settings_of(view.record)
+    if (settings is None and terms is None) or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
+    if settings is None:  # what it could claim had it ended there
+        along = np.append(claims_along(view, claim), math.inf)
+        return np.where(at < 1, 0.0, along[np.searchsorted(steps, at)])
     settings = trained_on(settings, view.started)
     before = epsilon_before(settings)
 

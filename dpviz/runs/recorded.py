@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import math
 import time
-import uuid
-import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz.mechanisms import Mechanism
-from dpviz.runs.processes import this_process
+from dpviz.runs.program import TELLS, ProgramRun
 from dpviz.runs.store.folders import home
-from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow, StoreError
 from dpviz.runs.store.store import open_store
-from dpviz.runs.work import PATIENCE, AskedControl, Sender
-from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.accounts.stepwise import encoded, encoded_events
 from dpviz.training.covered import UNDECLARED, UNPROTECTED
+from dpviz.training.plan import mechanism_at
+from dpviz.training.samplers import events
 from dpviz.training.summary import closing, opening
 
 if TYPE_CHECKING:
     from dpviz.training.private import PrivateTraining, Step
-from dpviz.training.plan import mechanism_at
-from dpviz.training.samplers import events
 
 TARGET = "dpviz.training.private:PrivateTraining"
-TELLS = 0.2  # seconds between two events about steps
-SHARE = 0.01  # of the steps' time, for recording ahead what they cost
 
 
 def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | None = None) -> Iterator[Step]:
@@ -80,38 +74,20 @@ class _Record:
     """One run in the store, and what is told of it."""
 
     def __init__(self, training: PrivateTraining, name: str, folder: Path) -> None:
-        self._training, self._store = training, open_store(folder)
+        self._training, store = training, open_store(folder)
         training.charge_plan()  # from here on no other training changes what its claims include
-        process, owner = this_process(), uuid.uuid4().hex
-        self._store.heartbeat(owner, process)
         settings = training.settings
-        self._run = self._store.create(target=TARGET, settings=settings.to_json(), options={}, name=name).id
-        self._store.begin(self._run, owner)
-        execution, begun, described = uuid.uuid4().hex, time.time(), process.to_json()
-
-        def send(rows: list[EventRow]) -> None:
-            if self._store.record([Delivery(self._run, execution, described, tuple(rows), begun)]) != [True]:
-                raise StoreError(f"The run {self._run!r} is no longer in {self._store.place}: it was removed.")
-
-        send([])
-        self._sender = Sender(send, patience=PATIENCE)
-        self._control = AskedControl(self._asked, self._sender.emit, self._sender.flush)
+        self._run = ProgramRun(store, target=TARGET, settings=settings.to_json(), name=name)
         self._accounts = LiveAccounts(settings, examples=training.examples)
         self._rows: list[dict[str, Any]] = []
         self._charges: list[Mechanism] = []  # of these rows
-        self._began = self._told = self._stepped = self._charged = time.monotonic()
-        self._through, self._ahead, self._cost = 0, 1, 0.0  # charged up to this step; by so many steps; in seconds
+        self._told = self._stepped = time.monotonic()
         self._ended = False
         self._start()
         training.charge_ahead(self.charge)
 
-    def _asked(self) -> tuple[str, int]:
-        record = self._store.run(self._run)
-        return record.desired, record.granted
-
     def _emit(self, kind: str, **content: Any) -> None:
-        seconds = time.monotonic() - self._began
-        self._sender.emit({"kind": kind, "step": self._training.done, "time": seconds, **content})
+        self._run.emit(kind, self._training.done, **content)
 
     def _start(self) -> None:
         training = self._training
@@ -145,23 +121,16 @@ class _Record:
             raise RuntimeError(
                 f"Expected no step after the record of this training ended, at step {done}: start a new training."
             )
-        if done < self._through:
+        if done < self._run.charged:
             return
         self._tell()
-        now = time.monotonic()
-        if done:
-            cheap = self._ahead * self._cost / (SHARE * (now - self._charged))
-            self._ahead = max(1, min(math.ceil(cheap), 2 * self._ahead))
-        through = min(done + self._ahead, len(self._training))
-        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events(events(mechanism, through)))
-        self._through, self._charged = through, time.monotonic()
-        self._cost = self._charged - now
+        self._run.charge(done, len(self._training), lambda through: encoded_events(events(mechanism, through)))
 
     def add(self, step: Step) -> None:
         """A step that was taken."""
         self._catch_up(step.number - 1)
         self._count(step.examples, step.loss, step.clipped)
-        self._sender.check()
+        self._run.check()
         if time.monotonic() - self._told > TELLS:
             self._tell()
 
@@ -209,7 +178,7 @@ class _Record:
 
     def goes_on(self) -> bool:
         """Whether another step is wanted; waits while the run is paused."""
-        while (asked := self._control.poll()) == "pause":
+        while (asked := self._run.asked()) == "pause":
             self._tell()
         return asked in ("go", "step")
 
@@ -225,15 +194,7 @@ class _Record:
             state=state,
             reason=reason,
             steps=self._training.done,
-            seconds=time.monotonic() - self._began,
+            seconds=self._run.seconds,
         )
         nothing = dict.fromkeys(("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy", "weights"))
-        self._emit(state, **summary, **nothing, text=text)
-        try:
-            self._sender.insist()
-        except StoreError as error:
-            if state != "failed":  # which raises already
-                text = f"The end of this run could not be recorded: it claims all charged steps. {error}"
-                warnings.warn(text, stacklevel=4)
-        with suppress(StoreError):  # as long as this program runs its thread goes on trying
-            self._sender.close()
+        self._run.close(self._training.done, {**summary, **nothing, "text": text})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpviz.mechanisms import Event, merge_events
 from dpviz.training.accounts.claims import everything_planned
-from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import as_planned
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.samplers import read
 from dpviz.training.words import refusal
 

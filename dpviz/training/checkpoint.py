@@ -25,8 +25,9 @@ from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.mechanisms import Event as Charge
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.counting import Counted
-from dpviz.training.accounts.live import Spent, encoded_events
+from dpviz.training.accounts.live import Spent
 from dpviz.training.accounts.origins import as_planned, lost, with_lost
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.attempts import Charged
 from dpviz.training.methods.base import State
 from dpviz.training.plan import mechanism_at

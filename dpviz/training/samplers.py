@@ -27,6 +27,7 @@ from dpviz.mechanisms import (
     FixedSize,
     Mechanism,
     RandomAllocation,
+    ReplaceOneGaussian,
     SampledGaussian,
     Shuffled,
 )
@@ -255,7 +256,7 @@ SAMPLERS: dict[str, type[TrainingSampler]] = {
 # knows only the first kind cannot take the others for it.
 
 _KINDS = {each.kind.kind: each.kind for each in SAMPLERS.values() if each is not Poisson}
-_KINDS[BandedNoise.kind] = BandedNoise
+_KINDS |= {each.kind: each for each in (BandedNoise, ReplaceOneGaussian)}
 
 
 def stored(mechanism: Mechanism, count: int) -> list[Any]:

@@ -13,7 +13,8 @@ from dpviz.accounting.adaptive.released import release
 from dpviz.mechanisms import Mechanism
 from dpviz.training.accelerator import chosen_device, device_name
 from dpviz.training.accounts.counting import Counting
-from dpviz.training.accounts.live import LiveAccounts, encoded_events
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.covered import UNPROTECTED
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.data.views import Views

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dpviz.training.accounts.live import LiveAccounts, encoded
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.accounts.stepwise import encoded
 from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.methods import Info
 

@@ -7,8 +7,9 @@ from typing import Any
 from dpviz.accounting.methods import MixtureOdometer, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at, planned_claim
-from dpviz.training.accounts.live import LiveAccounts, encoded_events
+from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 

@@ -24,7 +24,7 @@ from dpviz.accounting.renyi.search import lowest
 from dpviz.accounting.renyi.total_variation import one_step_variation, total_variation
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
-from dpviz.training.accounts.live import Trajectory
+from dpviz.training.accounts.stepwise import Trajectory
 from tests.accounting.references import gaussian_delta, geometric
 
 

@@ -35,7 +35,7 @@ from dpviz.runs.store.store import RunSnapshot, Store
 from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import encoded
+from dpviz.training.accounts.stepwise import encoded
 from dpviz.training.covered import heading
 from dpviz.training.defaults import units_of
 from dpviz.training.plan import mechanism_at

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.runs import program, work
 from dpviz.runs import recorded as recorded_module
-from dpviz.runs import work
 from dpviz.runs.claims import claim_of_record, claim_of_view, has_gap, mechanisms
 from dpviz.runs.exchange.disputes import disputes_of
 from dpviz.runs.exchange.files import export_run
@@ -58,7 +58,7 @@ def first_step(folder: Path, **changed: Any) -> tuple[PrivateTraining, Iterator[
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "RETRY", 0.01)
-    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
+    monkeypatch.setattr(program, "PATIENCE", 0.1)
 
 
 @pytest.mark.parametrize(("left_at", "state", "steps"), [(9, "done", 8), (3, "stopped", 3)])
@@ -192,8 +192,9 @@ def test_charging_costs_little(
 ) -> None:
     """A hundredth of the time that steps take, by a clock that only steps and charges move."""
     clock, charges = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, time=lambda: 0.0), []
-    monkeypatch.setattr(recorded_module, "time", clock)
-    monkeypatch.setattr(recorded_module.AskedControl, "poll", lambda control: "go")
+    for module in (program, recorded_module):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(program.AskedControl, "poll", lambda control: "go")
     monkeypatch.setattr(recorded_module, "TELLS", 1e9)
     emit = work.Sender.emit
 
@@ -276,9 +277,11 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from dpviz.runs import program
 from dpviz.runs import recorded as module
+from dpviz.runs.store.records import StoreError
 from tests.runs.test_recorded import training
-module.PATIENCE = 0.2
+program.PATIENCE = 0.2
 folder, seen = Path(sys.argv[1]), 0
 try:
     for step in module.recorded(training(steps=2_000), folder=folder):
@@ -286,7 +289,7 @@ try:
         if seen == 1:
             size = (folder / "runs.sqlite-wal").stat().st_size
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20_000, resource.RLIM_INFINITY))
-except module.StoreError as error:
+except StoreError as error:
     print(seen, error)
 """
 

@@ -8,7 +8,8 @@ from dpviz.accounting.schedules import PowerSchedule
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.train.plan import plan
 from dpviz.training.accounts.counting import baseline
-from dpviz.training.accounts.live import LiveAccounts, Trajectory, budget_filter, promised
+from dpviz.training.accounts.live import LiveAccounts, budget_filter, promised
+from dpviz.training.accounts.stepwise import Trajectory
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from tests.training.small import told_anew

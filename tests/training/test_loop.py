@@ -16,7 +16,7 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.training import loop, unmoved
 from dpviz.training import session as session_module
 from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import decoded
+from dpviz.training.accounts.stepwise import decoded
 from dpviz.training.covered import covered_part
 from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load

@@ -28,8 +28,8 @@ from dpviz.runs.cluster.connection import lacking
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
-from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.models import MODELS
 from dpviz.training.settings import GROUPS, RunSettings
 from dpviz.training.values import Origin

@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dpviz._version import __version__
-from dpviz.accounting.claims import Claim, rounded_up
+from dpviz.accounting.claims import TOLD, Claim, rounded_up
 from dpviz.accounting.guarantee import Losses, below_one_over, losses_of
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.mechanisms import Event, merge_events
 from dpviz.questions.guarantee.card import Guarantee, Reply
 from dpviz.questions.guarantee.words import NO, UNKNOWN, YES
-from dpviz.runs.claims import settings_of, trained_on
+from dpviz.runs.claims import settings_of, told_settings_of, trained_on
 from dpviz.runs.store.records import RunRecord
+from dpviz.runs.told.settings import SAMPLERS as TOLD_SAMPLERS
+from dpviz.runs.told.settings import UNPROTECTED as TOLD_UNPROTECTED
+from dpviz.runs.told.settings import ToldSettings
+from dpviz.runs.told.settings import assumptions as told_assumptions
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT, assumptions, everything_planned, neighbours
 from dpviz.training.accounts.origins import spent_before
@@ -22,7 +26,7 @@ from dpviz.training.covered import UNPROTECTED
 from dpviz.training.data.own.place import is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.samplers import SAMPLERS
+from dpviz.training.samplers import SAMPLERS, read
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import OWN_DATA
 
@@ -49,6 +53,8 @@ def guarantee_of_run(
             is no such page.
     """
     record, settings = view.record, settings_of(view.record)
+    if terms := told_settings_of(record):
+        return _of_told(view, terms, claim)
     if settings is None:
         return Guarantee(losses=_losses(claim, ()), statements={"deployment": {"name": record.title}})
     examples, settings = _examples(view), trained_on(settings, view.started)
@@ -61,6 +67,41 @@ def guarantee_of_run(
         losses=_losses(claim, planned if claim.covers == "plan" else ()),
         statements=_statements(view, settings, claim, planned),
         replies=replies,
+    )
+
+
+def _of_told(view: RunView, terms: ToldSettings, claim: Claim) -> Guarantee:
+    """The card of a run whose steps a program told: what rests on its word is not known here."""
+    charged = merge_events(map(read, view.spent))
+    steps = ", ".join(f"{count:,} × {mechanism.text}" for mechanism, count in charged[:6]) or "no step"
+    sampler, adjacency = TOLD_SAMPLERS[terms.sampler].assumption, terms.neighbours
+    product = f"δ·N = {rounded_up(terms.delta * terms.examples * (1.0 - 1e-12), 3):.3g}"
+    word = f"{TOLD}; dpviz did not see it"
+    unseen = ("adjacency", "sampler", "clipping", "scale", "noise", "stopping")
+    return Guarantee(
+        losses=_losses(claim, ()),
+        statements={
+            "deployment": {"name": view.record.title},
+            "release": {"unprotected_quantities": TOLD_UNPROTECTED},
+            "dp_flavor": {"name": "approximate DP: (ε, δ)"},
+            "privacy_loss": {"privacy_unit": "one example", "privacy_unit_description": adjacency.name},
+            "accounting": {
+                "accountant": claim.name,
+                "version": f"dpviz {__version__}",
+                "sampler": sampler,
+                "composition": f"{TOLD}: {steps}",
+                "covers": claim.coverage,
+                "tuning": "not counted: ε is that of the told steps",
+            },
+            "implementation": {
+                "mechanisms": f"Gaussian noise on clipped sums, {TOLD}",
+                "sampler_as_run": f"not known; {word}",
+                "size": f"{terms.examples:,}",
+                "assumptions": " ".join((*told_assumptions(terms), *claim.conditions)),
+            },
+        },
+        replies=dict.fromkeys(unseen, Reply(UNKNOWN, word))
+        | {"delta": Reply(YES if below_one_over(terms.examples, terms.delta) else NO, product)},
     )
 
 

@@ -33,6 +33,7 @@ from dpviz.runs.exchange.checks import (
 from dpviz.runs.exchange.sequence import Costs
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import State
+from dpviz.runs.told.settings import MARK, ToldSettings
 from dpviz.training.samplers import read, stored
 from dpviz.training.settings import RunSettings
 
@@ -166,6 +167,8 @@ def _settings(value: dict[str, Any]) -> dict[str, Any]:
         name: checked(f"setting {name!r}", one, ORIGINS_OF if name == "origins" else SETTING.get(type(one), NUMBER))
         for name, one in value.items()
     }
+    if MARK in plain:
+        return _told(plain)
     try:
         settings = RunSettings.from_json(plain)
         settings.check()
@@ -179,6 +182,14 @@ def _settings(value: dict[str, Any]) -> dict[str, Any]:
     settings = settings.with_(**numbers)
     _small_enough(settings)
     return settings.to_json()
+
+
+def _told(plain: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a watched run of their own types, where they are those of this version."""
+    try:
+        return ToldSettings.from_json(plain).to_json()
+    except (ValueError, TypeError):
+        return plain
 
 
 def _small_enough(settings: RunSettings) -> None:
@@ -285,6 +296,7 @@ class StepEvent(TypedDict, total=False):
     clipped: Column
     non_finite: Column
     learning_rate: Column
+    reported_epsilon: Column
     seconds: Column
     epsilon: ReadingsOfSteps
     distances: Distances | None

@@ -11,13 +11,14 @@ from itertools import groupby
 from typing import Any, BinaryIO
 
 from dpviz._extras import extra
-from dpviz.runs.claims import settings_of
+from dpviz.runs.claims import settings_of, told_settings_of
 from dpviz.runs.exchange.checks import DISPUTES, NotARun, expect, parsed
 from dpviz.runs.exchange.checksums import NONE, ChecksumChain, with_checksums
 from dpviz.runs.exchange.disputes import Dispute, of_event
 from dpviz.runs.exchange.files import FORMAT, VERSION
 from dpviz.runs.exchange.lines import each_line
 from dpviz.runs.exchange.recheck import Recheck
+from dpviz.runs.exchange.recheck_told import ToldRecheck
 from dpviz.runs.exchange.sequence import Order, attempts_of, known_size
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, TRAINING, Event, RunRecord, State
 from dpviz.runs.store.spool import Spool
@@ -46,7 +47,8 @@ def read_run(file: bytes | BinaryIO, spool: Spool) -> tuple[RunRecord, list[dict
     """
     lines = io.BytesIO(file) if isinstance(file, bytes) else file
     stated = _stated(lines)
-    rechecked = _Rechecked(lines, stated, Recheck(settings_of(stated.record)))
+    terms = told_settings_of(stated.record)
+    rechecked = _Rechecked(lines, stated, ToldRecheck(terms) if terms else Recheck(settings_of(stated.record)))
     try:
         spool.add(with_checksums(rechecked.events()))
     except NotARun:
@@ -87,7 +89,7 @@ def _stated(file: BinaryIO) -> _Stated:
     summary = fields.pop("summary")
     # A file may name any function: cloning the run must not call it.
     record = RunRecord("", imported=True, **fields | {"target": TRAINING})
-    settings, chain = settings_of(record), ChecksumChain()
+    settings, terms, chain = settings_of(record), told_settings_of(record), ChecksumChain()
     order = Order(settings, record.attempt)
     disputes: list[Dispute] = []
     bare, number = False, 0
@@ -101,9 +103,13 @@ def _stated(file: BinaryIO) -> _Stated:
             expect(same, "the settings of 'started' to be those of the run")
             if settings is not None:
                 known_size(settings, event)
+            if terms is not None:
+                examples = event.data.get("examples")
+                expect(examples == terms.examples, f"examples={examples} of 'started' to be those of the settings")
         elif event.kind == IMPORTED_KIND:
             disputes = list(dict.fromkeys([*disputes, *of_event(event.data)]))[:DISPUTES]
             bare = bare or event.data.get("checksums") == NONE
+    expect(terms is None or record.attempt <= 1, "one attempt of a watched run")
     last = checked("the last line", lines.last, LAST)
     expect(last["events"] == number, f"{last['events']:,} events, found {number:,}")
     attempts = attempts_of(last["attempts"], record.attempt)

@@ -12,7 +12,8 @@ from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.records import CONTINUED_KIND, FINAL_KINDS, Event
 from dpviz.training.accounts.bayesian import Charge
 from dpviz.training.accounts.claims import was_planned
-from dpviz.training.accounts.live import LiveAccounts, Spent, decoded, encoded
+from dpviz.training.accounts.live import LiveAccounts, Spent
+from dpviz.training.accounts.stepwise import decoded, encoded
 from dpviz.training.plan import mechanism_at
 from dpviz.training.samplers import Poisson, read, steps_of
 from dpviz.training.settings import RunSettings
@@ -130,7 +131,7 @@ class Recheck:
         readings: dict[str, list[float]] = {}
         if accounts is not None:
             charged = []
-            for steps in _portions(self._mechanisms(accounts, data), data["distances"]):
+            for steps in portions(self._mechanisms(accounts, data), data["distances"]):
                 charged += [mechanism for mechanism, distances in steps if accounts.step(mechanism, distances)]
                 for name, values in accounts.readings().items():
                     readings.setdefault(name, []).extend(values)
@@ -217,7 +218,7 @@ def _gap(dispute: Dispute) -> float:
     return math.inf if larger == math.inf or math.isnan(larger) else larger - smaller
 
 
-def _portions(
+def portions(
     mechanisms: Sequence[Mechanism], distances: Sequence[Sequence[float]] | None
 ) -> Iterator[list[tuple[Mechanism, Sequence[float] | None]]]:
     """Steps with their distances, so few at once that their readings fit into little memory."""

@@ -22,9 +22,9 @@ from dpviz.accounting.methods import MixtureOdometer, Moments, Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import Event, SampledGaussian, merge_events
 from dpviz.training.accounts.counting import baseline, planned_counts
-from dpviz.training.accounts.live import MOST_DIFFERENT as MOST_DIFFERENT
 from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
 from dpviz.training.accounts.origins import conditions_of_start, spent_before
+from dpviz.training.accounts.stepwise import MOST_DIFFERENT as MOST_DIFFERENT
 from dpviz.training.covered import PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.data.own.place import is_own
 from dpviz.training.samplers import SAMPLERS, Poisson
@@ -81,7 +81,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     everything, budget = merge_events((*spent_before(settings), *planned)), settings.filter_epsilon
     claim = claim_of_plan(everything, settings, examples, steps, counts)
     if budget is None or budget >= claim.epsilon:
-        return replace(claim, success=_best_accuracy(everything)) if claim.accountant == Tight.name else claim
+        return replace(claim, success=best_accuracy_of(everything)) if claim.accountant == Tight.name else claim
     # Its refusal, too, is decided ahead.
     return _claimed(settings, examples, filter.NAME, budget, covers="plan", steps=steps, counts=counts)
 
@@ -112,8 +112,8 @@ def claim_of_plan(
     return least
 
 
-def _best_accuracy(events: tuple[Event, ...]) -> float | None:
-    """Of the best attack at even odds; not known where several mechanisms are mixed."""
+def best_accuracy_of(events: tuple[Event, ...]) -> float | None:
+    """The accuracy of the best attack at even odds; not known where several mechanisms are mixed."""
     step, number = events[0] if len(events) == 1 else (None, 0)
     if not isinstance(step, SampledGaussian):
         return None

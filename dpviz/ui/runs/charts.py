@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpviz._arrays import Array
-from dpviz.accounting.claims import Claim
+from dpviz.accounting.claims import TOLD, Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import look as style
 from dpviz.charts import training
@@ -95,7 +95,8 @@ def _epsilon(look: Look, height: int) -> Chart:
         plan={name: values for name, values in ahead.items() if name in READINGS},
         total=float(max(look.total, look.record.steps)),
         band=band(interval) if interval is not None and interval.x.size > 1 else None,
-        budget=look.settings.filter_epsilon if look.settings is not None else None,
+        budget=None if (settings := look.terms or look.settings) is None else settings.filter_epsilon,
+        reported=None if math.isnan(look.reported[1]) else look.view.steps["reported_epsilon"],
         mark=_mark(look, "epsilon"),
         height=height,
     )
@@ -184,7 +185,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         keep = extremes(y)
         color = style.PALETTE[place % len(style.PALETTE)]
         family = NEUTRAL if place < len(style.PALETTE) else style.DASHED
-        label = f"{name} (demonstration)" if claim.demonstration else name
+        label = name + " (demonstration)" * claim.demonstration + " (as told)" * claim.as_told
         lines.append(Line(view.record.id, on_chart(label), x[keep], y[keep], family, color=color))
     across = training.epsilon_axis(f"ε {CLAIMED}") if kind == "frontier" else training.steps_axis()
     if kind == "epsilon":
@@ -197,5 +198,10 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         if claim.demonstration and (kind == "frontier" or (kind == "epsilon" and accountant == "claim")):
             replayed = "is a demonstration: its noise can be replayed. Its ε is what secret noise would allow."
             notes.append(f"{view.record.title} {replayed}")
+    notes += [
+        f"{view.record.title} is {TOLD}: dpviz did not see its steps."
+        for view, claim in zip(views, claims, strict=True)
+        if claim.as_told
+    ]
     notes += [f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes]
     return Chart(chart.figure, (*chart.notes, *notes)), lines

@@ -14,6 +14,7 @@ from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.store.records import Chosen, RunRecord, State
 from dpviz.runs.store.store import Store
+from dpviz.runs.told.settings import MARK
 from dpviz.training.accounts.origins import start_words
 from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.data import DATA_SETS
@@ -60,13 +61,16 @@ def _number(value: Any) -> float:
 def bayesian_epsilon(record: RunRecord) -> float:
     """The last ε_μ; NaN where there is none, where noise can be replayed, or an earlier attempt spent as well."""
     readings = record.summary.get("epsilon")
-    if record.restarts or not record.settings.get("secure_noise") or not isinstance(readings, dict):
+    replayable = MARK not in record.settings and not record.settings.get("secure_noise")
+    if record.restarts or replayable or not isinstance(readings, dict):
         return math.nan
     return _number(readings.get(BAYESIAN_NAME))
 
 
 def _title(record: RunRecord, setting: str) -> str:
     """What data, model or method is called; of another version or a stranger's file, its key."""
+    if MARK in record.settings:
+        return "told by a program" if setting == "method" else "–"
     key = record.settings.get(setting)
     if setting == "data" and isinstance(key, str) and is_own(key):
         return data_of(key).title

@@ -37,6 +37,7 @@ from dpviz.ui.runs.charts import LINES
 from dpviz.ui.runs.fields import CHART_TABLE
 
 ACCOUNTANTS = READINGS | {Moments.name: "moments accountant", bayesian.NAME: "Bayesian"}
+REPORTED = "reported by the program's library"
 _FAMILIES = {label: training.FAMILY.get(name, name) for name, label in ACCOUNTANTS.items()}
 
 # What the report shows comes from files that may have come from elsewhere: no script but this one, and what it unpacks.
@@ -88,7 +89,9 @@ def _readings(view: RunView) -> dict[str, Any]:
             for name, values in view.steps.items()
             if name.startswith("epsilon.") and values.size
         }
-    return {
+    reported = view.steps.get("reported_epsilon", np.empty(0))
+    last = {REPORTED: float(finite[-1])} if (finite := reported[np.isfinite(reported)]).size else {}
+    return last | {
         titled(f"ε, {ACCOUNTANTS.get(name, name)}", {("step", f"epsilon.{name}"): name}): value
         for name, value in epsilon.items()
     }
@@ -110,7 +113,8 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     readings = {("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name[:8] == "epsilon."}
     charts = []
     for key, row in CHART_TABLE.items():
-        series, mark = view.series(readings if key == "epsilon" else LINES[key])
+        labels = readings | {("step", "reported_epsilon"): REPORTED} if key == "epsilon" else LINES[key]
+        series, mark = view.series(labels)
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
         lines = [_line(name, x, y) for name, (x, y) in finite.items()]
         if lines:

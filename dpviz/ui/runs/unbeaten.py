@@ -28,7 +28,8 @@ class RunResult:
 
     def beats(self, other: "RunResult") -> bool:
         """Whether both protect the same unit of the same data, and this one is nowhere worse and somewhere better."""
-        if self.accuracy < other.accuracy or self.record.settings.get("data") != other.record.settings.get("data"):
+        data = self.record.settings.get("data")  # which a watched run does not tell
+        if self.accuracy < other.accuracy or data is None or data != other.record.settings.get("data"):
             return False
         if not self.protects_as(other):
             return False

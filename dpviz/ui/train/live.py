@@ -24,7 +24,7 @@ from dpviz.questions.plain_text import first_sentences
 from dpviz.questions.rendered import LINE, noted, strip
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost, plan
-from dpviz.runs.claims import claim_of_view, settings_of, trained_on
+from dpviz.runs.claims import claim_of_view, settings_of, told_settings_of, trained_on
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import OPEN, StoreError
 from dpviz.runs.views import RunView
@@ -123,7 +123,8 @@ def take(engine: Engine, run: str) -> Look:
     view = engine.look(run)
     settings = settings_of(view.record)
     settings = None if settings is None else trained_on(settings, view.started)
-    planned, interval = None, None
+    terms = told_settings_of(view.record)
+    planned, interval = None, tight_so_far(view, terms.delta, 1.0) if terms is not None else None
     if settings is not None and settings.private:
         planned = _plan_of(view, settings)
         if not (settings.secure_noise and view.record.restarts):  # else the claim has that of all attempts
@@ -134,7 +135,7 @@ def take(engine: Engine, run: str) -> Look:
         # It may have started since the view was read: it never goes before itself.
         older = list(before)[: list(before).index(run)] if run in before else list(before)
         ahead = sum(other != run and (state != "queued" or other in older) for other, state in before.items())
-    return Look(view, settings, planned, interval, claim_of_view(view, engine.store), ahead)
+    return Look(view, settings, planned, interval, claim_of_view(view, engine.store), ahead, terms)
 
 
 def _plan_of(view: RunView, settings: RunSettings) -> PlannedCost | None:

@@ -9,11 +9,14 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.methods import Renyi
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost
 from dpviz.runs.claims import last_reading, trained_on
 from dpviz.runs.store.digest import RECENT
 from dpviz.runs.store.records import RunRecord
+from dpviz.runs.told.claims import FIRST, FIXED
+from dpviz.runs.told.settings import ToldSettings
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import assumed
 from dpviz.training.data.own.place import data_of, is_own
@@ -31,6 +34,7 @@ class Look:
     Attributes:
         view: what was recorded.
         settings: of the run; None where it is not one of ours.
+        told: the settings of a run whose steps a program tells; None of others.
         plan: what its plan costs.
         tight: the tight interval so far, a reading as if its end were planned.
         claim: the ε that may be said if it ends here, or of a run that has ended.
@@ -43,6 +47,7 @@ class Look:
     tight: TightBand | None
     claim: Claim
     ahead: int = 0
+    terms: ToldSettings | None = None
 
     @property
     def record(self) -> RunRecord:
@@ -51,7 +56,14 @@ class Look:
     @property
     def total(self) -> int:
         """The step after which the run ends whatever happens; what it has done where that is not known."""
+        if self.terms is not None and self.terms.steps is not None:
+            return max(self.terms.steps, self.record.steps)
         return self.settings.last_step if self.settings is not None else max(self.record.steps, 1)
+
+    @property
+    def open_end(self) -> bool:
+        """Whether nobody said how many steps it takes."""
+        return self.terms is not None and self.terms.steps is None
 
     @property
     def as_planned(self) -> bool:
@@ -133,7 +145,7 @@ class Look:
 
     @property
     def private(self) -> bool:
-        return self.settings is not None and self.settings.private
+        return self.terms is not None or (self.settings is not None and self.settings.private)
 
     @property
     def plain(self) -> bool:
@@ -153,6 +165,9 @@ class Look:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """On which its claim holds."""
+        if self.terms is not None:
+            kept = (FIXED,) if self.shown.covers == "plan" else (FIRST,) if self.shown.covers == "adaptive" else ()
+            return kept if self.shown.holds else ()
         settings = self.settings
         if settings is None or not settings.private:
             return ()
@@ -165,18 +180,35 @@ class Look:
 
     @property
     def bayesian(self) -> bool:
-        return self.settings is not None and self.settings.bayesian and math.isfinite(self.reading)
+        asked = self.settings is not None and self.settings.bayesian
+        return (asked or self.terms is not None) and math.isfinite(self.reading)
+
+    @property
+    def bayesian_delta(self) -> float:
+        """δ_μ of its Bayesian ε; NaN where it has none."""
+        settings = self.terms or self.settings
+        return math.nan if settings is None else settings.bayesian_delta
+
+    @property
+    def reported(self) -> tuple[float, float, float]:
+        """The last ε that the program's own library reported: its step, itself and Rényi's there; NaN for none."""
+        steps = self.view.steps
+        rows = np.flatnonzero(np.isfinite(steps.get("reported_epsilon", EMPTY)))
+        if not rows.size:
+            return math.nan, math.nan, math.nan
+        renyi = steps.get(f"epsilon.{Renyi.name}", np.full(steps["step"].shape, math.nan))
+        last = rows[-1]
+        return float(steps["step"][last]), float(steps["reported_epsilon"][last]), float(renyi[last])
 
     @property
     def bounded(self) -> bool:
         """Whether the bound of DP is below that of Bayesian DP, and bounds it: norms bound what one example changes."""
         settings, shown = self.settings, self.shown
         return (
-            settings is not None
-            and self.bayesian
-            and settings.bayesian_distances == "norms"
+            self.bayesian
+            and (settings is None or settings.bayesian_distances == "norms")
             and shown.holds
-            and shown.delta <= settings.bayesian_delta
+            and shown.delta <= self.bayesian_delta
             and shown.epsilon < self.reading
         )
 

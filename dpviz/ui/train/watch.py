@@ -14,14 +14,16 @@ from dpviz.questions.guarantee.card import Guarantee
 from dpviz.questions.guarantee.run import guarantee_of_run, others_on_the_same_data
 from dpviz.questions.train import PAGE, script
 from dpviz.questions.train.settings import texts_of
-from dpviz.runs.claims import claim_of_view, settings_of, trained_on, unfit
+from dpviz.runs.claims import claim_of_view, settings_of, told_settings_of, trained_on, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import RUN_FILE, export_run, shared_view, steps_csv, steps_parquet, why_no_file
 from dpviz.runs.store.records import Chosen, RunRecord, StoreError
+from dpviz.runs.told.settings import ToldSettings
+from dpviz.runs.told.settings import assumptions as told_assumptions
 from dpviz.training.accounts.claims import assumptions
-from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.stepwise import encoded_events
 from dpviz.training.covered import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
@@ -250,7 +252,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
     )
     claim = claim_of_view(view, engine.store)
     coverage = claim.coverage if claim.holds else in_words(claim)
-    stated = () if (settings := settings_of(record)) is None else assumptions(settings)
+    settings, terms = settings_of(record), told_settings_of(record)
+    stated = told_assumptions(terms) if terms else () if settings is None else assumptions(settings)
     for text in (coverage, *stated, *claim.shown.conditions) if claim.shown.holds else (coverage,):
         page.note(text)
     if view.started.get("unprotected"):
@@ -258,7 +261,9 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
 
 
 def _python(engine: Engine, record: RunRecord) -> None:
-    settings = settings_of(record)
+    settings, terms = settings_of(record), told_settings_of(record)
+    if terms is not None:
+        return _told_python(engine, record, terms)
     if settings is None:
         st.caption("These settings belong to another version.")
         return
@@ -270,6 +275,15 @@ def _python(engine: Engine, record: RunRecord) -> None:
         st.caption("Recomputes its ε from the charged mechanisms.")
         before = encoded_events(spent_before(trained_on(settings, engine.look(record.id).started)))
         st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
+
+
+def _told_python(engine: Engine, record: RunRecord, terms: ToldSettings) -> None:
+    mechanisms = engine.look(record.id).final.get("mechanisms")
+    if mechanisms:
+        st.caption("Recomputes its ε from the told steps.")
+        st.code(script.accounting(mechanisms, terms.delta), language="python")
+    else:
+        st.caption("No step was told, or the run goes on.")
 
 
 def _share(_engine: Engine, record: RunRecord) -> None:

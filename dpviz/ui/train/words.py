@@ -10,6 +10,8 @@ from dpviz.questions.train.question import no_guess
 from dpviz.questions.words import Metric, Note
 from dpviz.runs.claims import why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
+from dpviz.runs.told.settings import SAMPLERS as TOLD_SAMPLERS
+from dpviz.runs.told.settings import ToldSettings
 from dpviz.training.accounts.claims import neighbours
 from dpviz.training.accounts.origins import start_words
 from dpviz.training.covered import NOT_COVERED
@@ -21,6 +23,11 @@ from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.fields import STATE_WORDS
 from dpviz.ui.train.look import Look
 
+TOLD_NOTE = (
+    "This run's steps are as told by the program: dpviz saw neither its data nor its clipping nor its noise. Steps "
+    "that were not told are not priced."
+)
+REPORTED_MORE = 1.05  # relative: with fewer orders a library's Rényi ε is a little larger
 WORD_JOINER = "\u2060"  # an interval in one piece: a second line would push all below it down
 MOST_TESTS = 4  # that are listed
 
@@ -52,7 +59,8 @@ def _headline(look: Look, waits: str) -> Iterator[str]:
 
 def _progress(look: Look, waits: str) -> str:
     """What it waits for, how far it is, or how it ended."""
-    record, step = look.record, f"{numbers.steps(look.record.steps)} of {numbers.steps(look.total)}"
+    record, step = look.record, numbers.steps(look.record.steps)
+    step += "" if look.open_end else f" of {numbers.steps(look.total)}"
     match look.phase:
         case "queued":
             return f"<b>Waiting</b>: {escape(waits.rstrip('.') or _before_it(look))}."
@@ -102,7 +110,8 @@ def _bound(look: Look) -> str:
     on the least of what the odometer proves so far and of what bounds the whole plan.
     """
     shown, settings, goes_on = look.shown, look.settings, not look.record.over
-    secret = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency.secret
+    adjacency = SAMPLERS[settings.sampler if settings else "poisson"].kind.adjacency
+    secret = (look.terms.neighbours if look.terms else adjacency).secret
     so_far = " so far" * (goes_on and (shown.covers == "any_end" or look.phase == "restarted"))
     others = escape(start_words(settings)) if settings is not None else ""
     return (
@@ -130,6 +139,8 @@ def _claim(look: Look) -> Metric:
     note = f"{claim.name}, {SHORT[claim.covers]}{', for one person' * (claim.unit == 'person')}"
     if look.record.over and look.settings is not None:
         note += f"; covers all {numbers.steps(look.record.steps)} steps and models, {neighbours(look.settings)}"
+    if look.record.over and look.terms is not None:
+        note += f"; covers {numbers.steps(look.record.steps)} told steps, {look.terms.neighbours.name}"
     if not math.isinf(look.reading):
         note += f"; Bayesian ε_μ ≤ {numbers.up(look.reading)}, {NOT_COVERED}"
     return Metric("Claim", f"ε ≤ {numbers.up(claim.epsilon)}", note)
@@ -195,7 +206,10 @@ def _cautions(look: Look) -> Iterator[Note]:
                 "from the file.",
                 "caution",
             )
-    if look.settings is None:
+    if look.terms is not None:
+        yield Note(TOLD_NOTE, "caution")
+        yield from _reported(look)
+    elif look.settings is None:
         unknown = why_unknown(record).rstrip(".")
         why = f" ({unknown})" if unknown else ""
         yield Note(f"This run's settings are from another version{why}: only the readable part is shown.", "caution")
@@ -212,6 +226,19 @@ def _cautions(look: Look) -> Iterator[Note]:
         yield Note(f"Step {numbers.steps(step)}: {text}", "caution")
     if look.warning:
         yield Note(look.warning, "caution")
+
+
+def _reported(look: Look) -> Iterator[Note]:
+    """What the program's own library says, beside the same steps here."""
+    step, theirs, ours = look.reported
+    if math.isnan(theirs):
+        return
+    text = f"The program's library reports ε = {numbers.plain(theirs)} after step {numbers.steps(step)}; "
+    text += f"Rényi DP of the told steps gives ε ≤ {numbers.up(ours)}"
+    if theirs > REPORTED_MORE * ours:
+        yield Note(f"{text}. The library counts more: perhaps not all steps were told.", "caution")
+    else:
+        yield Note(f"{text}.")
 
 
 def _last_step(look: Look, batch: float) -> str:
@@ -240,8 +267,8 @@ def _of_the_claim(look: Look) -> Iterator[Note]:
     if look.view.bayesian_text:
         also = f" The bound ε ≤ {numbers.up(shown.epsilon)} of DP ({shown.name}) also bounds Bayesian DP."
         yield Note(f"{look.view.bayesian_text}{also * look.bounded}")
-    elif look.bayesian and look.settings is not None:
-        delta = numbers.delta(look.settings.bayesian_delta)
+    elif look.bayesian:
+        delta = numbers.delta(look.bayesian_delta)
         yield Note(f"Bayesian DP gives ε_μ ≤ {numbers.up(look.reading)} at δ_μ = {delta}, {NOT_COVERED}.")
 
 
@@ -254,6 +281,7 @@ def setting_line(look: Look) -> str:
     What the numbers speak of; the time that a test takes may decide after which steps it is made.
     """
     parts = [] if look.settings is None else [*_trained(look, look.settings)]
+    parts += [] if look.terms is None else [*_told(look.terms)]
     return " · ".join([*parts, *([_tested(look.tests)] if look.tests else [])])
 
 
@@ -274,6 +302,12 @@ def _trained(look: Look, settings: RunSettings) -> Iterator[str]:
             f"C = {numbers.plain(settings.max_grad_norm)}, δ = {numbers.delta(settings.delta)}, "
             f"{SAMPLERS[settings.sampler].label} batches, {neighbours(settings)}"
         )
+
+
+def _told(terms: ToldSettings) -> Iterator[str]:
+    yield "told by a program"
+    yield f"N = {numbers.steps(terms.examples)}, δ = {numbers.delta(terms.delta)}, {terms.neighbours.name}"
+    yield TOLD_SAMPLERS[terms.sampler].assumption
 
 
 def _tested(steps: list[float]) -> str:

@@ -1,0 +1,1 @@
+"""Runs of somebody else's program, priced by what it tells: settings, accounts, claims; the watch that records them."""
