@@ -111,3 +111,46 @@ def test_the_lecturer_s_commands_write_a_page_and_a_figure(
     assert printed(code, {"__name__": "tutorial"}).replace("\u202f", " ") == output
     files = {"what-epsilon-means.html", "points.csv", "slide.html"}
     assert {file.name for file in tmp_path.iterdir() if file.stat().st_size > 100} == files
+
+
+# The student's.
+
+NOTEBOOK = json.loads((USE.parents[1] / "examples" / "student.ipynb").read_text("utf-8"))
+
+
+def cells(kind: str) -> list[str]:
+    return ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == kind]
+
+
+def test_the_student_s_notebook_runs_from_the_top_and_prints_what_its_text_says() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    outputs = " ".join(printed(cell, names) for cell in cells("code"))
+    stated, settings = NUMBER.findall(" ".join(cells("markdown"))), NUMBER.findall(" ".join(cells("code")))
+    assert set(stated) <= {*NUMBER.findall(outputs), *settings}
+    assert {"312.605", "0.949"} <= set(stated) - set(settings)
+
+
+def test_each_exercise_has_a_guess_and_asks_the_app() -> None:
+    exercises = re.findall(r"\*\*Exercise (\d)\.\*\*", " ".join(cells("markdown")))
+    guesses = [cell for cell in cells("code") if re.match(r"guess = .*# .*change this\n", cell)]
+    assert exercises == ["1", "2", "3", "4"]
+    assert len(guesses) == 4
+    assert all("dpviz.ask(" in cell for cell in guesses)
+
+
+def test_the_notebook_is_committed_without_outputs() -> None:
+    assert (NOTEBOOK["nbformat"], len({cell["id"] for cell in NOTEBOOK["cells"]})) == (4, len(NOTEBOOK["cells"]))
+    code = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "line", "guess"),
+    [(1, "— enough", 7.05), (3, "\nright\n", 38_000), (4, "\nright\n", 2.1)],
+)
+def test_a_right_guess_is_told_so(exercise: int, line: str, guess: float) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    printed(cells("code")[0], names)
+    cell = [cell for cell in cells("code") if cell.startswith("guess = ")][exercise - 1]
+    assert line not in printed(cell, dict(names))
+    assert line in printed(re.sub(r"^guess = [\d._]+", f"guess = {guess}", cell), dict(names))

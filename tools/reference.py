@@ -76,6 +76,9 @@ def _described(name: str, value: Any) -> Iterator[str]:
     if not callable(value):
         yield f"- **{name}**: `{value!r}`"
         return
+    if inspect.isclass(value) and issubclass(value, Exception) and "__init__" not in vars(value):
+        yield f"- **{name}**: {_summary(value)}"  # its arguments are Python's
+        return
     yield f"- **{name}**`({_signature(value)})`: {_summary(value)}"
     yield from _sections(value)
     if inspect.isclass(value):
