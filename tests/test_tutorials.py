@@ -19,7 +19,7 @@ from dpviz.questions.layout import of_texts
 from dpviz.questions.plain_text import plain_text
 
 USE = Path(__file__).resolve().parents[1] / "docs" / "use"
-NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?!\w|\.\d)")
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
