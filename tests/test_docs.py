@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz.accounting.card import bibliography
 from dpviz.mechanisms import FixedSize, RandomAllocation, SampledGaussian, TruncatedPoisson, WithReplacement
 from dpviz.questions.pasted.form import filled
 from dpviz.training.data.own.describe import described
@@ -36,6 +37,15 @@ def test_links_between_pages_lead_to_files() -> None:
     links = {(page, link) for page in pages for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())}
     assert len(links) > 40
     assert {(page, link) for page, link in links if not (page.parent / link).exists()} == set()
+
+
+def test_an_accountant_has_one_entry_and_no_lower_bound_is_one_to_cite() -> None:
+    page = (ROOT / "docs" / "use" / "accountants.md").read_text()
+    assert re.findall(r'^## .*`method="(.*)"`$', page, re.MULTILINE) == list(dpviz.METHODS)
+    assert "Lower bound" not in page
+    lists = re.findall(r"\(`(.*)`\)$", page, re.MULTILINE)
+    assert {key for keys in lists for key in keys.split("`, `")} <= set(bibliography())
+    assert len(lists) == len(re.findall(r"^## ", page, re.MULTILINE))
 
 
 def test_the_accountants_and_terms_are_these(tmp_path: Path) -> None:
