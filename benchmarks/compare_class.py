@@ -21,7 +21,11 @@ from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
+import psutil
+
+from dpviz.questions.catalogue import PAGES
 from tests.browser.driver import ROOT, running_app
+from tests.public_server import public_server
 from tools.attack.crowd import PATIENCE, open_page, server_process, streamed, times, visitor
 
 VISITORS = 60
@@ -75,20 +79,39 @@ def attend(url: str, number: int, together: threading.Barrier, rounds: list[list
             sweep(port, drawn.tokens[moved], moved, passed, seen[number % len(LINKS)])
 
 
-def table(visitors: int, names: tuple[str, ...], rest: float) -> str:
+def first_pages(url: str) -> str:
+    """How long each page takes to be drawn where no visitor was before, one after the other, in a sentence."""
+    seconds = {}
+    with visitor(url) as connection:
+        for page in (page.key for page in PAGES if not page.trains):
+            begun = time.monotonic()
+            open_page(connection, page)
+            seconds[page] = time.monotonic() - begun
+    return f"First visits: {', '.join(f'{page} {took:.2f} s' for page, took in seconds.items())}."
+
+
+def memory_of(server: psutil.Process) -> float:
+    """MB of a server and the processes beside it; what they share counts once."""
+    return float(sum(each.memory_full_info().pss for each in (server, *server.children(recursive=True)))) / 1e6
+
+
+def table(visitors: int, names: tuple[str, ...], rest: float, *, public: bool) -> str:
     """Seconds until everybody had the sweep, by link and round, and the server's CPU seconds of each round.
 
     Args:
         names: of the rounds.
         rest: seconds before the first one.
+        public: whether a public server is measured, of which each page was opened before.
     """
     rounds = [[Sweeps() for _ in LINKS] for _ in names]
     cpu: list[float] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(patch.dict(os.environ, DPVIZ_HOME=str(folder / "home")))
-        url = stack.enter_context(running_app(ROOT / "app.py", folder / "app.log"))
+        app = public_server(folder) if public else running_app(ROOT / "app.py", folder / "app.log")
+        url = stack.enter_context(app)
         server = server_process(url)
+        opened = first_pages(url) if public else ""
 
         def spent() -> None:
             cpu.append(sum(sum(each.cpu_times()[:2]) for each in (server, *server.children())))
@@ -104,6 +127,7 @@ def table(visitors: int, names: tuple[str, ...], rest: float) -> str:
         for one in crowd:
             one.join()
         spent()
+        memory = memory_of(server)
     lines = ["| round | link | visitors | sweep there, median | 95th percentile | last | piece, median | faults |"]
     lines.append("|---|---|" + "--:|" * 6)
     for name, seen in zip(names, rounds, strict=True):
@@ -117,13 +141,19 @@ def table(visitors: int, names: tuple[str, ...], rest: float) -> str:
         f"{after - before:.1f} s {name}" for name, before, after in zip(names, cpu, cpu[1:], strict=False)
     )
     return "\n".join(
-        [*lines, "", f"CPU of the server: {shares}. Load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores."]
+        [
+            *lines,
+            "",
+            f"CPU of the server: {shares}. Memory: {memory:.0f} MB. {opened}",
+            f"Load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores.",
+        ]
     )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, default=VISITORS)
-    visitors = parser.parse_args().visitors
-    print(table(visitors, ("at once", "again"), rest=0.0))
-    print(table(visitors, (f"{REST:.0f} s after it opened",), rest=REST))
+    parser.add_argument("--public", action="store_true", help="measure a public server")
+    given = parser.parse_args()
+    print(table(given.visitors, ("at once", "again"), rest=0.0, public=given.public))
+    print(table(given.visitors, (f"{REST:.0f} s after it opened",), rest=REST, public=given.public))

@@ -33,6 +33,7 @@ from dpviz.ui.browser import frames
 from dpviz.ui.browser.frames import AT_ONCE, MOST
 from dpviz.ui.browser.pool import COUNT
 from dpviz.ui.browser.routes import BUNDLE, COMPONENTS, OURS, PLOTLY, mark, root, routes
+from dpviz.ui.public.limits import Allowances
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.sources import STILL_TO_MEASURE, Upload
 from dpviz.ui.state import Keys
@@ -361,3 +362,27 @@ def test_frames_of_other_recorded_runs_have_another_name() -> None:
 
     assert names(()) == names(()) != {}
     assert all(names(())[key] != names(("a run",))[key] for key in names(()))
+
+
+def test_a_public_server_computes_only_so_many_frames_at_once_and_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = open_app("attack", "aview=success")
+    field, token = next(iter(tokens(at).items()))
+    stops = FIELD[field].stops[:5]
+    allowances = Allowances(2, 1e-9)
+    monkeypatch.setattr(frames, "_allowances", allowances)
+    monkeypatch.setattr(frames, "LATER", 0.0)
+    offer = frames.find_offer(token)
+    assert offer is not None
+
+    async def pieces() -> tuple[set[str], set[str]]:
+        names: list[str] = []
+        async for line in frames.stream(offer, stops):
+            names += json.loads(line)["frames"]
+            if len(names) == 2:
+                first = set(names)
+                monkeypatch.setattr(frames, "_allowances", None)
+        return first, set(names)
+
+    first, every = asyncio.run(pieces())
+    assert first == set(stops[:2])
+    assert every == set(stops)

@@ -1,5 +1,6 @@
 """A public server over the wire: its pages answer without PyTorch, and nothing of training is there."""
 
+import asyncio
 import http.client
 import json
 import platform
@@ -9,10 +10,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import streamlit
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import EnvironmentInfo, UserInfo
@@ -24,8 +28,8 @@ from dpviz._public import NO_TRAINING, is_public
 from dpviz.questions.catalogue import PAGES
 from dpviz.runs.engine import engine
 from dpviz.runs.store.records import StoreError
-from dpviz.ui.public.guard import NOTHING_HERE
-from dpviz.ui.public.limits import SOCKETS_OF_ADDRESS, Allowance, Allowances, Sockets, visitor
+from dpviz.ui.public.guard import NOTHING_HERE, TOO_MANY, PublicGuard
+from dpviz.ui.public.limits import SOCKETS_OF_ADDRESS, Allowance, Allowances, Sockets, Turn, visitor
 from dpviz.ui.public.messages import LONGEST_MESSAGE
 from tests.browser.driver import ROOT
 from tests.browser.test_strangers import shake_hands
@@ -315,6 +319,160 @@ def test_what_is_no_message_ends_the_session(url: str, sent: str | bytes, code: 
             session.recv(timeout=60)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == code
+
+
+Sent = list[dict[str, Any]]
+
+
+def guarded(inner: ASGIApp) -> PublicGuard:
+    return PublicGuard(inner, "", OPEN)
+
+
+async def http(guard: PublicGuard, path: str, client: str = "10.0.0.1") -> tuple[int, str, dict[str, str]]:
+    """Status, text and headers of the answer to a request."""
+    sent: Sent = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": path, "query_string": b"", "headers": [(b"host", b"localhost")],
+        "client": (client, 1), "scheme": "http",
+    }  # fmt: skip
+    await guard(scope, None, send)  # type: ignore[arg-type]
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], sent[1]["body"].decode(), headers
+
+
+def test_requests_above_the_limit_are_told_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.guard.PAGES_AND_SOCKETS", (2, 1e-3))
+    monkeypatch.setattr("dpviz.ui.public.guard.MADE", (1, 1e-3))
+    guard = guarded(PlainTextResponse("inside"))
+
+    async def statuses(path: str, count: int, client: str = "10.0.0.1") -> list[int]:
+        return [(await http(guard, path, client))[0] for _ in range(count)]
+
+    async def everything() -> None:
+        assert await statuses("/compose", 3) == [200, 200, 429]
+        assert await statuses("/compose", 1, "10.0.0.2") == [200]
+        assert await statuses("/_dpviz/frames/abc", 2) == [200, 429]
+        assert await statuses("/_stcore/health", 5) == [200] * 5
+        assert await statuses("/static/js/index.js", 5) == [200] * 5
+        status, text, headers = await http(guard, "/orders")
+        assert (status, text) == (429, TOO_MANY.format(headers["retry-after"]))
+        assert 900 <= int(headers["retry-after"]) <= 1000
+
+    asyncio.run(everything())
+
+
+class Session:
+    """A websocket through a guard whose inside takes messages and finishes a script when it is told to."""
+
+    def __init__(self, guard: PublicGuard) -> None:
+        self.inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.finish = asyncio.Event()
+        scope = {
+            "type": "websocket", "path": "/_stcore/stream", "query_string": b"", "client": ("10.0.0.1", 1),
+            "headers": [(b"host", b"localhost"), (b"origin", b"http://localhost")], "session": self,
+        }  # fmt: skip
+        self.task = asyncio.create_task(guard(scope, self.inbox.get, self.send))
+
+    taken = 0
+
+    def rerun(self) -> None:
+        self.inbox.put_nowait({"type": "websocket.receive", "bytes": rerun("compose").SerializeToString()})
+
+    async def send(self, message: Any) -> None:
+        pass
+
+    async def leave(self) -> None:
+        self.inbox.put_nowait({"type": "websocket.disconnect"})
+        await self.task
+
+
+async def inside(scope: Any, receive: Any, send: Any) -> None:
+    session = scope["session"]
+    while (await receive())["type"] == "websocket.receive":
+        session.taken += 1
+        await session.finish.wait()
+        await send({"type": "websocket.send", "bytes": ForwardMsg(script_finished=0).SerializeToString()})
+
+
+async def settled() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+def test_pages_are_run_in_turn_and_a_visitor_who_leaves_gives_the_turn_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.guard.TURNS", 1)
+
+    async def everything() -> None:
+        guard = guarded(inside)
+        first, second, third = (Session(guard) for _ in range(3))
+        for one in (first, second, third):
+            one.rerun()
+            await settled()
+        assert [one.taken for one in (first, second, third)] == [1, 0, 0]
+        first.finish.set()
+        await settled()
+        assert [one.taken for one in (first, second, third)] == [1, 1, 0]
+        second.task.cancel()  # its connection broke
+        await settled()
+        assert third.taken == 1
+        third.finish.set()
+        await first.leave()
+        await third.leave()
+
+    asyncio.run(everything())
+
+
+def test_a_turn_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.limits.LONGEST_TURN", 0.01)
+
+    async def everything() -> None:
+        turns = asyncio.Semaphore(1)
+        first, second = Turn(turns), Turn(turns)
+        await first.take()
+        await first.take()  # it keeps it
+        await second.take()
+        assert turns.locked()
+        second.give()
+        first.give()  # it has none any more
+        assert not turns.locked()
+        await Turn(turns).take()
+        assert turns.locked()
+
+    asyncio.run(everything())
+
+
+def test_messages_of_a_session_that_come_too_quickly_wait_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.guard.MESSAGES", (2, 1.0))
+    gate = asyncio.Event()
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await gate.wait()
+        monkeypatch.setattr(Allowance, "spend", lambda _: True)
+
+    async def everything() -> None:
+        session = Session(guarded(inside))
+        session.finish.set()
+        for _ in range(4):
+            session.rerun()
+        with monkeypatch.context() as patched:
+            patched.setattr("dpviz.ui.public.guard.asyncio.sleep", sleep)
+            for _ in range(50):
+                await asyncio.wait([session.task], timeout=0)
+            assert (session.taken, len(waits)) == (2, 1)
+            assert 0.5 < waits[0] <= 1.0
+            gate.set()
+            for _ in range(50):
+                await asyncio.wait([session.task], timeout=0)
+        assert session.taken == 4
+        await session.leave()
+
+    asyncio.run(everything())
 
 
 # --- the switch -------------------------------------------------------------------------------------------------------

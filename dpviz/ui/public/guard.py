@@ -1,7 +1,7 @@
 """The guard of a public server: everybody gets in, from pages of this server, through its doors, within limits.
 
-Messages of a session that come too quickly wait, and none is lost; requests above a limit are answered with 429 and
-when to come again.
+Messages of a session that come too quickly wait, and pages are run in turn: nothing is lost. Requests above a limit are
+answered with 429 and when to come again.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpviz.ui.access import HEADERS, POLICY_VIOLATION, framing, refusal
 from dpviz.ui.public.doors import METHODS, Door, Doors
-from dpviz.ui.public.limits import Allowance, Allowances, Sockets, visitor
+from dpviz.ui.public.limits import TURNS, Allowance, Allowances, Sockets, Turn, visitor
 from dpviz.ui.public.messages import ImproperMessage, reticent, taken
 
 PAGES_AND_SOCKETS = (600, 10.0)  # at once, and a second; of one address
 MADE = (3_000, 200.0)  # the same for frames and slow parts
-MESSAGES = (60, 10.0)  # the same of one session
+MESSAGES = (30, 5.0)  # the same of one session
 
 # In place of Streamlit's own, which tell what was set: the page takes no messages from a page around it.
 SETTINGS = {"allowedOrigins": [], "useExternalAuthToken": False, "enableCustomParentMessages": False}
@@ -47,6 +47,7 @@ class PublicGuard:
             Door.MADE: Allowances(*MADE),
         }
         self._sockets = Sockets()
+        self._turns = asyncio.Semaphore(TURNS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -93,7 +94,7 @@ class PublicGuard:
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The websocket of one session."""
-        address, pace = _address(scope), Allowance(*MESSAGES)
+        address, pace, turn = _address(scope), Allowance(*MESSAGES), Turn(self._turns)
 
         async def listened() -> Message:
             while True:
@@ -101,24 +102,30 @@ class PublicGuard:
                 if message["type"] != "websocket.receive":
                     return message
                 try:
-                    goes_on = taken(message.get("bytes"))
+                    kind = taken(message.get("bytes"))
                 except ImproperMessage as improper:
                     await send({"type": "websocket.close", "code": improper.code})
                     return {"type": "websocket.disconnect", "code": improper.code}
                 while not pace.spend():
                     await asyncio.sleep(pace.wait())
-                if goes_on:
+                if kind == "rerun_script":
+                    await turn.take()
+                if kind:
                     return message
 
         async def spoken(message: Message) -> None:
             if message["type"] == "websocket.send" and message.get("bytes"):
-                message = {**message, "bytes": reticent(message["bytes"])}
+                kind, data = reticent(message["bytes"])
+                message = {**message, "bytes": data}
+                if kind == "script_finished":
+                    turn.give()
             await send(message)
 
         self._sockets.enter(address)
         try:
             await self._app(scope, listened, spoken)
         finally:
+            turn.give()
             self._sockets.leave(address)
 
 

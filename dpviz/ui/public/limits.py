@@ -4,6 +4,7 @@ Addresses are those that the server sees, which are those that its proxy names. 
 visitor's own choice, so that all addresses with the same first half count as one.
 """
 
+import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
@@ -11,6 +12,8 @@ from ipaddress import IPv6Address, ip_address
 
 REMEMBERED = 10_000  # visitors whose spending is kept
 SOCKETS, SOCKETS_OF_ADDRESS = 400, 120  # sessions at once
+TURNS = 4  # pages that are run at once: more take the interpreter from each other, and from all that is to be answered
+LONGEST_TURN = 10.0  # seconds
 
 Clock = Callable[[], float]
 
@@ -77,6 +80,33 @@ class Sockets:
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
+
+
+class Turn:
+    """A session's turn to have its page run: only so many run at once, and the others wait in line.
+
+    It ends when the page was run, and after `LONGEST_TURN` at the latest.
+
+    Args:
+        turns: how many there are, shared by all sessions.
+    """
+
+    def __init__(self, turns: asyncio.Semaphore) -> None:
+        self._turns = turns
+        self._end: asyncio.TimerHandle | None = None
+
+    async def take(self) -> None:
+        """Wait for a turn; a session that has one keeps it."""
+        if self._end is None:
+            await self._turns.acquire()
+            self._end = asyncio.get_running_loop().call_later(LONGEST_TURN, self.give)
+
+    def give(self) -> None:
+        """Let the next session run its page."""
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+            self._turns.release()
 
 
 def visitor(host: str) -> str:

@@ -21,8 +21,8 @@ class ImproperMessage(ValueError):
         self.code = code
 
 
-def taken(data: bytes | None) -> bool:
-    """Whether a message, None where it is text, goes on to its session; else it is passed over.
+def taken(data: bytes | None) -> str:
+    """The kind of a message, None where it is text, that goes on to its session; "" for one that is passed over.
 
     Raises:
         ImproperMessage: no page sends it.
@@ -38,16 +38,17 @@ def taken(data: bytes | None) -> bool:
         raise ImproperMessage("not a message of Streamlit", 1002) from error
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
-        return message.backend_operation_request.WhichOneof("payload") in _OPERATIONS
-    return kind in _TAKEN
+        return kind if message.backend_operation_request.WhichOneof("payload") in _OPERATIONS else ""
+    return kind if kind in _TAKEN else ""
 
 
-def reticent(data: bytes) -> bytes:
-    """The same message without what it says of the machine."""
+def reticent(data: bytes) -> tuple[str, bytes]:
+    """The kind of a message to the browser, and the message without what it says of the machine."""
     message = ForwardMsg()
     message.ParseFromString(data)
-    if message.WhichOneof("type") != "new_session":
-        return data
+    kind = message.WhichOneof("type")
+    if kind != "new_session":
+        return kind, data
     session = message.new_session
     session.main_script_path = session.name
     begin = session.initialize
@@ -55,4 +56,4 @@ def reticent(data: bytes) -> bytes:
         part.Clear()
         part.SetInParent()
     shortened: bytes = message.SerializeToString()
-    return shortened
+    return kind, shortened

@@ -34,6 +34,7 @@ def serve(app: Path, options: Mapping[str, Any]) -> None:
         ws="websockets-sansio",  # as Streamlit has it
         ws_max_size=LONGEST_MESSAGE + 1,
         ws_per_message_deflate=True,
+        ws_ping_timeout=120.0,  # while a message waits, nothing is read, and an answer to a ping neither
         limit_concurrency=CONNECTIONS,
     )
 
