@@ -97,7 +97,7 @@ def launch(port_text: str, *, public: bool = False, address: str = LOCAL, names:
         "server.port": port,
         "server.address": address,
         "server.allowedHosts": [*NAMES, *names],
-        "browser.serverAddress": names[0] if names else "localhost",
+        "browser.serverAddress": next((name for name in names if "*" not in name), "localhost"),
         "server.headless": not has_display(),
         "server.showEmailPrompt": False,
     }
