@@ -328,7 +328,7 @@ def guarded(inner: ASGIApp) -> PublicGuard:
     return PublicGuard(inner, "", OPEN)
 
 
-async def http(guard: PublicGuard, path: str, client: str = "10.0.0.1") -> tuple[int, str, dict[str, str]]:
+async def through(guard: PublicGuard, path: str, client: str = "10.0.0.1") -> tuple[int, str, dict[str, str]]:
     """Status, text and headers of the answer to a request."""
     sent: Sent = []
 
@@ -350,7 +350,7 @@ def test_requests_above_the_limit_are_told_when_to_come_again(monkeypatch: pytes
     guard = guarded(PlainTextResponse("inside"))
 
     async def statuses(path: str, count: int, client: str = "10.0.0.1") -> list[int]:
-        return [(await http(guard, path, client))[0] for _ in range(count)]
+        return [(await through(guard, path, client))[0] for _ in range(count)]
 
     async def everything() -> None:
         assert await statuses("/compose", 3) == [200, 200, 429]
@@ -358,7 +358,7 @@ def test_requests_above_the_limit_are_told_when_to_come_again(monkeypatch: pytes
         assert await statuses("/_dpviz/frames/abc", 2) == [200, 429]
         assert await statuses("/_stcore/health", 5) == [200] * 5
         assert await statuses("/static/js/index.js", 5) == [200] * 5
-        status, text, headers = await http(guard, "/orders")
+        status, text, headers = await through(guard, "/orders")
         assert (status, text) == (429, TOO_MANY.format(headers["retry-after"]))
         assert 900 <= int(headers["retry-after"]) <= 1000
 
