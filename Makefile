@@ -1,6 +1,8 @@
-# Two commands matter: make run, make test. PYTHON= names the Python to build .venv with, PORT= the app's port.
+# Two commands matter: make run, make test. PYTHON= names the Python to build .venv with, PORT= the app's port,
+# OUT= the folder of `make site`.
 PYTHON ?= python3
 PORT ?= 8501
+OUT ?= .tmp/charts
 PY := .venv/bin/python
 
 # Tests and measurements use one thread a process: the processes share the cores. They keep what Python compiles: tests
@@ -9,13 +11,16 @@ WITH := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONDONTWRI
 INSTALL = '$(PYTHON)' tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long bench bench-scale bench-gpu evidence papers picture attack format clean
+.PHONY: help run site test test-all test-long bench bench-scale bench-gpu evidence papers picture attack format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
 	@$(INSTALL) app && exec $(PY) -m dpviz app --port='$(PORT)'
+
+site: ## Write charts that need no server into .tmp/charts (OUT=folder for another place)
+	@$(INSTALL) app && exec $(PY) -m dpviz site '$(OUT)'
 
 test: ## Check everything: style, types, layers, and tests with those in a real browser
 test-all: ## The same, then longer sweeps, and the app in Firefox and in Safari's engine

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,10 +27,12 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields.expression import steps_of
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Mechanism, of_person
+from dpviz.runs.cluster.launch import usable_cores
 from dpviz.runs.store.records import StoreError
 from dpviz.ui.launch import LOCAL, launch, stop
 
 KINDS = {kind.kind: kind for kind in MECHANISMS}
+HERE = "http://localhost:8501"  # where the app is, unless --port says otherwise
 UNKNOWNS = (*dict.fromkeys(kind.noise for kind in MECHANISMS), "sample_rate", "steps", "delta")
 NUMBERS = {name: f"{field.label} ({field.example})" for name, field in PARAMETERS.items()} | {
     "steps": "T: number of steps",
@@ -81,6 +84,8 @@ def _run(given: argparse.Namespace, settings: Sequence[str]) -> None:
         launch(given.port, public=given.public, address=given.address, names=given.name)
     elif given.command == "stop":
         stop()
+    elif given.command == "site":
+        _site(given)
     else:
         answer = _answer(given)
         unknown = getattr(given, "unknown", given.command)
@@ -173,6 +178,22 @@ def _parser() -> argparse.ArgumentParser:
         "--html", type=Path, metavar="FILE", help="write a web page with working sliders, which needs no server"
     )
     ask.add_argument("--png", type=Path, metavar="FILE", help="write the chart as an image (needs kaleido)")
+    site = commands.add_parser(
+        "site",
+        help="write a folder of web pages with working sliders, which need no server",
+        description="Write a folder of web pages with working sliders, and an index. They need no network.",
+        allow_abbrev=False,
+    )
+    site.add_argument(
+        "folder", type=Path, metavar="OUT", help="the folder; files of these names in it are written anew"
+    )
+    site.add_argument("--app", default=HERE, metavar="URL", help=f"the app to which pages link (default {HERE})")
+    only = "pages of this question alone; may be given again"
+    site.add_argument("--only", action="append", default=[], metavar="QUESTION", help=only)
+    site.add_argument("--docs", default="", metavar="URL", help="the documentation to which the index links")
+    site.add_argument(
+        "--jobs", type=int, default=0, metavar="N", help="processes that make pages (default: one a core)"
+    )
     app = commands.add_parser(
         "app",
         help="open the app in a browser",
@@ -282,6 +303,22 @@ def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
             answer.figure().write_image(given.png, width=1000, height=500)
         except (ImportError, RuntimeError) as missing:  # plotly's own words say what to install
             raise ValueError(f"No image could be made: {str(missing).strip().splitlines()[0]}") from None
+
+
+def _site(given: argparse.Namespace) -> None:
+    with extra("ask"):
+        from dpviz.questions import gallery
+        from dpviz.questions.handout import INDEX
+
+    if given.jobs < 0:
+        raise ValueError(f"--jobs {given.jobs} is negative: give a number of processes, or 0 for one a core.")
+    if not given.app.startswith(("http://", "https://")):
+        raise ValueError(f"--app {given.app!r} is no address: give one as {HERE}.")
+    begun = time.monotonic()
+    jobs = given.jobs or usable_cores()
+    gallery.write(given.folder, app=given.app, docs=given.docs, only=given.only, jobs=jobs, say=print)
+    size = sum(file.stat().st_size for file in given.folder.iterdir() if file.is_file())
+    print(f"{given.folder / INDEX}: {size / 1e6:.1f} MB in {time.monotonic() - begun:.0f} s")
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:

@@ -153,6 +153,9 @@ def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["ask", "success", "--prior"], "--prior has no value"),
         (["ask", "success", "prior=2"], "Expected --NAME VALUE"),
+        (["site", "never-written", "--app", "localhost:8501"], "--app 'localhost:8501' is no address"),
+        (["site", "never-written", "--jobs", "-1"], "--jobs -1 is negative"),
+        (["site", "never-written", "--only", "train"], "Question 'train' has no page in a folder"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,3 +180,11 @@ def test_ask_lists_speaks_and_writes(tmp_path: Path, output: Callable[..., str])
     assert answered["settings"] == {"target": "1", "aprior": "0.25"}
     pd.testing.assert_frame_equal(pd.read_csv(files["csv"]), answer.data())
     assert "plotly" in files["html"].read_text()[:20_000].lower()
+
+
+def test_site_writes_a_folder_of_pages(tmp_path: Path, output: Callable[..., str]) -> None:
+    folder = tmp_path / "site"
+    told = output("site", str(folder), "--only", "residents", "--app", "https://app.example", "--jobs", "1")
+    assert {file.name for file in folder.iterdir()} == {"index.html", "residents.html", "shared.css", "shared.js"}
+    assert told.startswith("1/1 residents.html: 0.")
+    assert 'href="https://app.example/attack?aview=residents&amp;v=3"' in (folder / "residents.html").read_text("utf-8")

@@ -19,6 +19,7 @@ class Preset:
         values: field keys → texts; every other field goes to its default.
         points: the printed values.
         note: what to know about it: what the paper leaves open, and what was chosen here.
+        gallery: whether the folder of pages without a server has one of it.
     """
 
     key: str
@@ -26,6 +27,7 @@ class Preset:
     values: dict[str, str]
     points: tuple[Point, ...] = ()
     note: str = ""
+    gallery: bool = False
 
 
 def read(path: Path) -> tuple[dict[str, Preset], dict[str, tuple[Point, ...]]]:

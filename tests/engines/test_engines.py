@@ -8,6 +8,7 @@ from PIL import Image, ImageColor
 
 import dpviz
 from dpviz.fields import numbers
+from dpviz.questions.gallery import write
 from dpviz.ui.page import ENTRIES
 from tests.engines.webdriver import LISTEN, Browser
 
@@ -157,9 +158,29 @@ def test_presented_the_thumb_is_large_and_under_the_pointer(tab: Browser, app_ur
         tab.wait_idle()
 
 
+def test_the_folder_of_pages_opens_from_disk_and_every_slider_moves_its_chart(tab: Browser, tmp_path: Path) -> None:
+    write(tmp_path, app="http://localhost:8501", only=["success", "spend"])
+    for name in ("success", "spend"):
+        opened(tab, tmp_path / f"{name}.html")
+        fields = "return [...document.querySelectorAll('#controls .dpviz-number')].map(n => n.dataset.field)"
+        for field in tab.script(fields):
+            curves, words = tab.script(f"return {CURVES}"), of(tab, "main", "textContent")
+            x, y = press(tab, field, share(tab, field))
+            way = -30 if share(tab, field) > 0.5 else 30
+            tab.mouse((x + way / 2, y), (x + way, y), release=True)
+            tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
+            changed = f"{CURVES} !== arguments[0] || document.querySelector('main').textContent !== arguments[1]"
+            tab.wait(changed, curves, words)
+
+
 def handed_out(tab: Browser, file: Path) -> None:
-    """Open the page of a question, which listens to its errors from its first line on."""
+    """Open the page of a question."""
     dpviz.ask("spend").html(file)
+    opened(tab, file)
+
+
+def opened(tab: Browser, file: Path) -> None:
+    """Open a page from disk, which listens to its errors from its first line on."""
     listening = f"<head><script>(() => {{{LISTEN}}})()</script>"
     file.write_text(file.read_text(encoding="utf-8").replace("<head>", listening, 1), encoding="utf-8")
     tab.open(file.as_uri())

@@ -181,7 +181,7 @@ test("a frame of settings before is kept for those alone, whenever it comes", as
 
 test("a page without a server has all its frames in a table", async () => {
   const frames = new Frames(() => {});
-  frames.offer(fromTable({ sigma: { 2: { figure: FIGURE } } }), { sigma: "sigma" });
+  frames.offer(fromTable({ sigma: { 2: { figure: FIGURE } } }, (frame) => frame), { sigma: "sigma" });
   frames.near(move());
   await turn();
   assert.ok(frames.has("sigma"));

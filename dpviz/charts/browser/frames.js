@@ -40,10 +40,10 @@ export const fromServer = (address) =>
     }
   };
 
-// A table in the page: field → text → frame.
-export const fromTable = (table) =>
+// A table in the page: field → text → frame, as it is packed; `opened` unpacks one.
+export const fromTable = (table, opened) =>
   async function* ({ field, texts }) {
-    yield Object.fromEntries(texts.map((text) => [text, table[field][text] ?? null]));
+    yield Object.fromEntries(texts.map((text) => [text, table[field][text] ? opened(table[field][text]) : null]));
   };
 
 export class Frames {

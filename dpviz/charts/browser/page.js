@@ -113,16 +113,9 @@ class Page {
   }
 }
 
-// The frames that the page has: field → text → frame; `base` stands where a field is not moved.
-function table({ fields, base, frames }, columns) {
-  const figured = (frame) => ({ ...frame, figure: unpacked(frame.figure, columns) });
-  const all = (stops) => Object.fromEntries(Object.entries(stops).map(([text, frame]) => [text, figured(frame)]));
-  const opens = figured(base);
-  return [opens, Object.fromEntries(fields.map(({ field, value }) => [field, { ...all(frames[field]), [value]: opens }]))];
-}
-
 await loadPacked("plotly");
 const { default: mountChart } = await import("dpviz/chart.js");
 const content = await (await packed("frames")).json();
-const [base, frames] = table(content, content.columns);
-new Page({ ...content, base }, fromTable(frames));
+const opened = (frame) => ({ ...frame, figure: unpacked(frame.figure, content.columns) });
+for (const { field, value } of content.fields) content.frames[field][value] = content.base;
+new Page({ ...content, base: opened(content.base) }, fromTable(content.frames, opened));

@@ -1,0 +1,106 @@
+"""A small picture of a chart as SVG, made from its figure without a browser: curves, areas and marks, no words.
+
+Both themes show it: colours are those of the chart, which were chosen for both.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from dpviz.charts.look import PlotlyDict
+
+WIDTH, HEIGHT = 240.0, 140.0
+MARGIN = 4.0
+MOST_POINTS = 60  # of a curve
+DASHES = {"dot": "1.5 3", "dash": "6 4", "dashdot": "6 3 1.5 3", "longdash": "9 4"}
+
+Place = tuple[float, float]
+
+
+class _Axis(NamedTuple):
+    """Where a value stands, in the picture's units."""
+
+    low: float
+    high: float
+    log: bool
+    first: float
+    last: float
+
+    def at(self, value: Any) -> float:
+        """NaN for what an axis cannot show."""
+        if value is None or (self.log and not value > 0):
+            return math.nan
+        share = ((math.log10(value) if self.log else value) - self.low) / (self.high - self.low)
+        return self.first + min(max(share, -1.0), 2.0) * (self.last - self.first)
+
+
+def thumbnail(figure: Mapping[str, Any], alt: str) -> str:
+    """The picture; `alt` says what is on it."""
+    layout = figure["layout"]
+    marks = "".join(mark for trace in figure["data"] if trace.get("opacity") != 0 for mark in _marks(trace, layout))
+    left, bottom = MARGIN, HEIGHT - MARGIN
+    frame = f'<path d="M{left:g} {MARGIN:g}V{bottom:g}H{WIDTH - MARGIN:g}" class="axes"/>'
+    return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(alt)}">{frame}{marks}</svg>'
+
+
+def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[str]:
+    """Its area, its curve, its points."""
+    x, y = _axis(layout, "x", trace.get("xaxis", "x")), _axis(layout, "y", trace.get("yaxis", "y"))
+    xs, ys = list(trace["x"]), list(trace["y"])
+    places = [(x.at(a), y.at(b)) for a, b in zip(xs, ys, strict=True)]
+    look, mode, opacity = trace.get("line", {}), trace.get("mode", "lines"), trace.get("opacity", 1)
+    if trace.get("fill") == "toself":
+        for part in _parts(places):
+            yield f'<path d="{_path(part)}Z" fill="{trace.get("fillcolor", "none")}" opacity="{opacity:g}"/>'
+    elif "lines" in mode and look.get("width", 2) > 0:
+        dash = f' stroke-dasharray="{DASHES[look["dash"]]}"' if look.get("dash") in DASHES else ""
+        shape = look.get("shape", "linear")
+        d = "".join(_path(_thinned(part), shape) for part in _parts(places) if len(part) > 1)
+        if d:
+            yield f'<path d="{d}" fill="none" stroke="{look.get("color", "gray")}" opacity="{opacity:g}"{dash}/>'
+    if "markers" in mode:
+        color = trace.get("marker", {}).get("color", "gray")
+        fill = color if isinstance(color, str) else "gray"
+        for a, b in (place for part in _parts(places) for place in part):
+            yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{fill}" opacity="{opacity:g}"/>'
+
+
+def _axis(layout: Mapping[str, Any], letter: str, name: str) -> _Axis:
+    """The axis of a trace, which says it by a short name ("y2")."""
+    axis: PlotlyDict = layout[f"{letter}axis{name.removeprefix(letter)}"]
+    (low, high), (first, last) = axis["range"], axis.get("domain", (0.0, 1.0))
+    size = (WIDTH if letter == "x" else HEIGHT) - 2 * MARGIN
+    begin, end = MARGIN + first * size, MARGIN + last * size
+    if letter == "y":
+        begin, end = HEIGHT - begin, HEIGHT - end
+    return _Axis(low, high, axis.get("type") == "log", begin, end)
+
+
+def _parts(places: Sequence[Place]) -> Iterator[list[Place]]:
+    """What is drawn without a gap."""
+    part: list[Place] = []
+    for place in places:
+        if all(map(math.isfinite, place)):
+            part.append(place)
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _thinned(part: Sequence[Place]) -> list[Place]:
+    """At most so many of them, with both ends."""
+    if len(part) <= MOST_POINTS:
+        return list(part)
+    return [part[round(k * (len(part) - 1) / (MOST_POINTS - 1))] for k in range(MOST_POINTS)]
+
+
+def _path(part: Sequence[Place], shape: str = "linear") -> str:
+    """As SVG writes it; stairs as Plotly draws them."""
+    (x, y), *rest = part
+    d = f"M{x:.1f} {y:.1f}"
+    for x, y in rest:
+        d += {"hv": f"H{x:.1f}V{y:.1f}", "vh": f"V{y:.1f}H{x:.1f}"}.get(shape, f"L{x:.1f} {y:.1f}")
+    return d

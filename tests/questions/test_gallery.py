@@ -1,0 +1,82 @@
+"""The folder of pages without a server: which pages, their size, their links, and what they share."""
+
+import re
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from dpviz.questions import links
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.gallery import NEEDS_THE_APP, entries, write
+from dpviz.questions.layout import of_texts
+from dpviz.questions.presets import PRESETS
+
+SMALL = ("success", "residents", "spend")
+PAPERS = ("DP-SGD", "Bayesian DP", "Sampled Gaussian", "SG-MCMC", "Odometers")
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("gallery")
+    write(place, app="https://app.example/", docs="docs/", only=SMALL)
+    (place / "docs").mkdir()
+    return place
+
+
+def test_every_what_if_question_has_a_page_and_every_paper_one_of_its_settings() -> None:
+    every = entries()
+    questions = [question.key for page in PAGES if page.section != NEEDS_THE_APP for question in page.questions]
+    assert [entry.question.key for entry in every if entry.preset is None] == questions
+    assert {page.key for page in PAGES} - {entry.page.key for entry in every} == {"train", "leakage"}
+    assert len({entry.file for entry in every}) == len(every)
+    shown = {entry.preset.key for entry in every if entry.preset}
+    assert shown == {preset.key for preset in PRESETS.values() if preset.gallery}
+    names = [PRESETS[key].name for key in shown]
+    assert all(any(name.startswith(paper) for name in names) for paper in PAPERS), names
+
+
+def test_a_page_opens_what_its_link_opens() -> None:
+    for entry in entries():
+        texts = links.read(dict(parse_qsl(urlsplit(entry.link).query, keep_blank_values=True)))
+        get = of_texts(texts)
+        assert entry.page.question(get) is entry.question, entry.file
+        for field in entry.question.fields:
+            assert field.write(get(field)) == field.write(entry.get(field)), (entry.file, field.key)
+
+
+def test_all_links_lead_to_files_of_the_folder_or_to_the_app(folder: Path) -> None:
+    pages = sorted(folder.glob("*.html"))
+    assert {page.stem for page in pages} == {"index", "residents", "spend", "success", "success-bdptable1"}
+    for page in pages:
+        for link in map(unescape, LINK.findall(page.read_text(encoding="utf-8"))):
+            assert link.startswith("https://app.example/") or (folder / link).exists(), (page.name, link)
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    assert [f"{page.stem}.html" in index for page in pages if page.stem != "index"] == [True] * 4
+    assert index.count("<svg") == 4
+    assert re.findall(r"<h2>(\w+)</h2>", index) == ["See", "Choose"]
+
+
+def test_what_pages_share_is_in_no_page(folder: Path) -> None:
+    shared = sum((folder / name).stat().st_size for name in ("shared.js", "shared.css", "index.html"))
+    assert shared <= 3_000_000
+    sizes = [page.stat().st_size for page in folder.glob("*.html")]
+    assert max(sizes) <= 500_000
+    success = (folder / "success.html").read_text(encoding="utf-8")
+    assert 'id="plotly"' not in success
+    assert "<style>" not in success
+    assert success.index('src="shared.js"') < success.index('import "dpviz/page.js"')
+
+
+def test_a_paper_s_setting_says_what_it_is(folder: Path) -> None:
+    page = unescape((folder / "success-bdptable1.html").read_text(encoding="utf-8"))
+    assert PRESETS["bdptable1"].note in page
+    assert "preset=bdptable1" in page
+
+
+def test_a_question_without_a_page_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Question 'leakage' has no page in a folder; choose among compose, "):
+        write(tmp_path, app="https://app.example", only=["leakage"])
+    assert not any(tmp_path.iterdir())
