@@ -101,6 +101,16 @@ def steps(value: object, name: str = "steps", minimum: int = 0) -> Array:
     )
 
 
+def dimension(value: object) -> Array:
+    """Whole numbers of coordinates, as floats."""
+    return _checked(
+        "dimension",
+        value,
+        "to be a whole number >= 1",
+        lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x),
+    )
+
+
 # Beyond, divergences take memory and time without end, and prove nothing that lower orders do not.
 LARGEST_ORDER = 1e12
 LARGEST_WHOLE_ORDER = 100_000  # of moments, which are summed term by term

@@ -37,6 +37,8 @@ from dpviz.accounting.methods import accountant as accountant
 from dpviz.accounting.methods import delta as delta
 from dpviz.accounting.methods import epsilon as epsilon
 from dpviz.accounting.methods import renyi_divergence as renyi_divergence
+from dpviz.accounting.noise_scale import noise_scale_delta as noise_scale_delta
+from dpviz.accounting.noise_scale import noise_scale_epsilon as noise_scale_epsilon
 from dpviz.accounting.renyi.closed_form import closed_form_divergence as closed_form_divergence
 from dpviz.accounting.schedules import PowerSchedule as PowerSchedule
 from dpviz.accounting.solve import solve as solve

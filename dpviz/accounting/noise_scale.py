@@ -15,17 +15,19 @@ from dpviz import _validate
 from dpviz._arrays import Array
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
-# Ends of the panels of a quadrature, in deviations of the law from a threshold outwards: behind a threshold the loss turns
-# within 1/μ of a deviation, and with few dimensions the law falls off slowly.
-ENDS = np.concatenate([[0.0], 0.5 ** np.arange(14.0, 0.0, -1.0), np.arange(1.0, 17.0), 16.0 + 2.0 ** np.arange(1.0, 7.0)])
+# Ends of the panels of a quadrature, in deviations of the law from a threshold outwards: behind a threshold the loss
+# turns within 1/μ of a deviation, and with few dimensions the law falls off slowly.
+ENDS = np.concatenate(
+    [[0.0], 0.5 ** np.arange(14.0, 0.0, -1.0), np.arange(1.0, 17.0), 16.0 + 2.0 ** np.arange(1.0, 7.0)]
+)
 SPAN = 40.0  # deviations from the mode beyond which the law has less than any δ
-DOUBT = 1e-9  # relative, of an integral; quadrature and floating point are below it
+DOUBT, ROUNDING = 1e-9, 4e-15  # relative, of an integral: of the quadrature, and of ln(|y|²/n) in floating point ÷ √n
 NEWTON = 12  # iterations
 NUDGE = 1e-13  # by which ε grows, relative, and by four times as much each time, until its δ is small enough
 
 
 def noise_scale_delta(epsilon: Any, *, dimension: Any, ratio: Any) -> Array:
-    """δ(ε) of the scale alone, in both directions, rounded up by 1e-9.
+    """δ(ε) of the scale alone, in both directions, rounded up.
 
     Args:
         epsilon: ≥ 0.
@@ -40,7 +42,8 @@ def noise_scale_delta(epsilon: Any, *, dimension: Any, ratio: Any) -> Array:
     """
     epsilon = _validate.epsilon(epsilon)
     dimension, slope = _checked(dimension, ratio)
-    return _delta(*np.broadcast_arrays(epsilon, dimension, slope))[0]
+    delta, _ = _delta(*np.broadcast_arrays(epsilon, dimension, slope))
+    return delta
 
 
 def noise_scale_epsilon(*, dimension: Any, ratio: Any, delta: Any) -> Array:
@@ -77,7 +80,7 @@ def noise_scale_epsilon(*, dimension: Any, ratio: Any, delta: Any) -> Array:
 
 def _checked(dimension: Any, ratio: Any) -> tuple[Array, Array]:
     """n and |ln r|."""
-    dimension = _validate.steps(dimension, "dimension", minimum=1)
+    dimension = _validate.dimension(dimension)
     return dimension, np.abs(np.log(_validate.positive("ratio", ratio)))
 
 
@@ -95,7 +98,8 @@ def _delta(epsilon: Array, dimension: Array, slope: Array) -> tuple[Array, Array
     delta, change = np.maximum(
         _tail(left, dimension, epsilon, -narrow, slope, -1.0), _tail(right, dimension, epsilon, wide, -slope, 1.0)
     )
-    return np.minimum(np.where(slope > 0.0, delta * (1.0 + DOUBT), 0.0), 1.0), change
+    above = delta * (1.0 + DOUBT + ROUNDING * np.sqrt(dimension))
+    return np.minimum(np.where(slope > 0.0, above, 0.0), 1.0), change
 
 
 def _tail(threshold: Array, dimension: Array, epsilon: Array, rate: Array, offset: Array, side: float) -> Array:

@@ -195,6 +195,7 @@ def onward(answer: Answer[ProgramFacts]) -> list[question.Block]:
     ways: list[question.Block] = [
         Onward("Check its claimed ε", "check", {"kview": "check"}),
         Onward("Its ε by every accountant", "compose", {}),
+        Onward("What if N is not public?", "check", {"kview": "public_size"}),
     ]
     return [*ways, *spending(answer.facts.program)]
 

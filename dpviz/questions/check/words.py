@@ -23,6 +23,9 @@ ASSUMPTIONS = """
   joins.
 - **A person's rows:** Poisson batches, batches with replacement and known batches have exact bounds. Otherwise the
   upper bound is group privacy from the privacy curve of one row, and the lower bound is that of one row.
+- **N is public:** no ε here covers what the size of the data reveals. Some libraries divide the noisy sum by a number
+  that follows N, such as Opacus 1.6 (N ÷ batches, rounded down), so that the noise itself depends on N. *What if N is
+  not public?* has the cost.
 - **Not stated:** Poisson sampling and adding or removing are assumed, and the verdict says so.
 - **Too low** means: some attack does better than the claim allows, whatever the accountant.
 """
