@@ -156,7 +156,7 @@ def headline(f: PublicSizeFacts) -> str:
 
 def metrics(f: PublicSizeFacts) -> Iterator[Metric]:
     yield Metric("Scale alone", f"ε = {numbers.up(f.epsilon)}", f"μ = {numbers.plain(f.mu)}")
-    yield Metric("Accounted", f"ε ≤ {numbers.up(f.accounted)}", "with a divisor that is set, by Rényi divergences")
+    yield Metric("Accounted", f"ε ≤ {numbers.up(f.accounted)}", "Rényi; divisor that is set")
     yield Metric("Divided by", numbers.plain(f.mine, digits=8), f"without you: {numbers.plain(f.without, digits=8)}")
     yield Metric("Attack on the scale", f"≤ {numbers.chance_up(f.right)}", "right at even odds; chance: 50 %")
 
