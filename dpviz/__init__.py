@@ -18,6 +18,7 @@ The public names; help(dpviz.epsilon) explains one, docs/use/reference.md lists 
   PersonRows, PersonOf, of_person
 - Attacks: attack_success, posterior_belief, roc_bound, best_accuracy, Accuracy, best_advantage, best_tpr, gaussian_mu,
   GaussianMu, gaussian_roc, profile_roc, profile_success
+- A divisor that follows N: noise_scale_epsilon, noise_scale_delta
 - Bayesian DP: bayesian_epsilon, bayesian_law_epsilon, bayesian_cost, bayesian
 - Langevin methods: langevin_epsilon, langevin_step_size, PowerSchedule, langevin
 - Plans that change and stop: Filter, BudgetExceeded, Odometer, odometer_epsilon, FullyAdaptiveFilter, IndividualFilter
