@@ -71,7 +71,7 @@ MEASURED = {
     "batch": MAUVE,
     "drawn": GREY,
     "expected": BLUE,
-    "reported": RED,
+    "reported": BROWN,
 }
 # Of pages: a link on dark, words of caution and of problems on either ground. Controls are grey.
 ACCENTS = ("#7fb2f0", "#8a4a06", "#e2a05c", "#c23b3b", "#9c2626", "#f2a5a5")

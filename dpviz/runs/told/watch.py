@@ -20,12 +20,13 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.program import TELLS, ProgramRun
 from dpviz.runs.store.folders import home
 from dpviz.runs.store.store import open_store
 from dpviz.runs.told.accounts import ToldAccounts
-from dpviz.runs.told.claims import budget_filter
+from dpviz.runs.told.claims import budget_filter, claim_at
 from dpviz.runs.told.settings import UNPROTECTED, ToldSettings
 from dpviz.training.accounts.stepwise import encoded, encoded_events
 from dpviz.training.samplers import charges, steps_of
@@ -67,6 +68,12 @@ class WatchedRun:
     @property
     def taken(self) -> int:
         return self._accounts.taken + (self._last is not None)
+
+    @property
+    def claim(self) -> Claim:
+        """What may be claimed if it ended now, as told."""
+        last = [] if self._last is None or self._accounts.epoch is not None else [(self._last.mechanism, 1)]
+        return claim_at(self.settings, merge_events([*self._accounts.events, *last]), self.taken)
 
     def __enter__(self) -> Self:
         if self._run is not None:
