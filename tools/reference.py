@@ -19,6 +19,7 @@ import dpviz
 from dpviz.questions.asked import Asked, ask
 from dpviz.questions.guarantee.plan import guarantee
 from dpviz.questions.pasted.translate import Translation, translate
+from dpviz.runs.told.watch import WatchedRun
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "use" / "reference.md"
 HEAD = """# API reference
@@ -37,6 +38,7 @@ ONE_PLACE = ("bayesian", "langevin", "papers", "pate")
 FURTHER: dict[str, tuple[tuple[str, Any], ...]] = {
     "ask": (("Asked", Asked),),
     "translate": (("Translation", Translation),),
+    "watch": (("WatchedRun", WatchedRun),),
 }
 LATER = {
     "training": ("dpviz.training.private", ("PrivateTraining", "Step")),

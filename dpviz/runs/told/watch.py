@@ -37,7 +37,17 @@ _MOST_AHEAD = 1_000_000
 
 
 class RunStopped(RuntimeError):
-    """Somebody pressed Stop on the run's page: the step that was asked for must not be taken."""
+    """Somebody pressed Stop on the run's page: the step that was asked for must not be taken.
+
+    Attributes:
+        steps: Steps that were taken.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        super().__init__(
+            f"Stopped on the run's page after {steps:,} steps: do not take this step. Nothing was charged."
+        )
 
 
 class WatchedRun:
@@ -178,7 +188,7 @@ class WatchedRun:
             self._emit_rows(run)
         if asked == "stop":
             self._stopped = True
-            raise RunStopped("Stopped on the run's page: do not take this step.")
+            raise RunStopped(self.taken)
 
     def _charge(self, run: ProgramRun, mechanism: Mechanism) -> None:
         """Take the step from the budget, and record its cost unless it was recorded ahead."""
