@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import dpviz
+from dpviz.runs.claims import claim_of_record
+from dpviz.runs.store.store import open_store
+from dpviz.runs.views import view_now
+
 ROOT = Path(__file__).resolve().parents[1]
 # Program → what its output must hold.
 PROGRAMS = {
@@ -38,3 +43,19 @@ def test_an_example_runs(
     runpy.run_path(str(file), run_name="__main__")
     printed = capsys.readouterr().out
     assert re.search(PROGRAMS[name], printed), printed
+
+
+@pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook is firing")
+def test_opacus_own_epsilon_stands_beside_the_numerical_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opacus", reason="comes with the tools for development")
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+    runpy.run_path(str(ROOT / "examples" / "watch_opacus.py"))
+    store = open_store(tmp_path)
+    (record,) = store.runs()
+    steps, plan = view_now(store, record.id).steps, {"noise_multiplier": 1.1, "sample_rate": 0.05, "steps": 40}
+    assert (record.state, record.steps) == ("done", 40)
+    renyi, numerical = (dpviz.epsilon(method, delta=1e-5, **plan) for method in ("rdp", "pld"))
+    assert steps["epsilon.renyi"][-1] == pytest.approx(renyi, rel=1e-12)
+    assert renyi <= steps["reported_epsilon"][-1] <= 1.02 * renyi  # fewer orders than ours
+    claim = claim_of_record(record, store)
+    assert (claim.epsilon, claim.as_told) == (numerical, True)
