@@ -46,6 +46,13 @@ FAULTS = (
         f"{_RELEASED}::test_the_noise_is_the_mechanism_s",
     ),
     Fault(
+        "one step more than the budget allows is solved for",
+        "dpviz/accounting/solve.py",
+        'return math.floor(answer) if for_ == "steps"',
+        'return math.floor(answer) + 1 if for_ == "steps"',
+        "tests/test_public_names.py::test_steps_are_a_whole_number_and_keep_the_target",
+    ),
+    Fault(
         "each view of an example is clipped separately",
         "dpviz/training/engine/per_example.py",
         "products if several == 1 else products.grouped(several)",
