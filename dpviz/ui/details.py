@@ -136,7 +136,7 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
 
 
 def _onward(way: Onward) -> None:
-    if st.button(way.name, icon=":material/arrow_forward:", key=f"way.{way.page}"):
+    if st.button(way.name, icon=":material/arrow_forward:", key=f"way.{way.name}"):
         [there] = (one for one in PAGES if one.key == way.page)
         for field in there.fields:
             if field.key in way.texts:
