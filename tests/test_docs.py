@@ -91,7 +91,7 @@ def test_the_example_gives_the_stated_numbers() -> None:
     stated = dict(re.findall(r"^(\w+) = .*# (0\.\d+|1\.\d+)", code[1], re.MULTILINE))
     assert set(stated) == {"tight", "moments", "best", "alone"}
     for name, number in stated.items():
-        assert values[name] == pytest.approx(float(number), abs=5e-5), name
+        assert float(number) - 1e-4 < values[name] <= float(number), f"{name}: a bound is rounded up"
 
 
 def test_the_readme_words_the_pages_as_the_app_does() -> None:
