@@ -31,7 +31,8 @@ def test_an_image_is_built_from_what_the_package_needs_and_from_nothing_else(tmp
     assert {name.partition("/")[0] for name in names} == {
         "dpviz", "pages", ".streamlit", "tools", *(name for name in needed if "/" not in name),
     }  # fmt: skip
-    assert [name for name in names if name.startswith("tools/")] == ["tools/constraints.txt"]
+    hooks = set(re.findall(r'path = "(tools/[^"]*)"', (image.ROOT / "pyproject.toml").read_text()))
+    assert {name for name in names if name.startswith("tools/")} == {"tools/constraints.txt", *hooks}
 
 
 def test_a_step_that_would_not_be_tried_is_refused(tmp_path: Path) -> None:

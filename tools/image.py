@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = ROOT / "tools" / "Dockerfile"
 PLACES = ("/opt/dpviz", "/source", "/home/dpviz")  # of the image, which are elsewhere here
 OF_ENGINES = re.compile(r"useradd .*|python -m pip uninstall .*")
-PATIENCE = 120.0  # seconds until it is healthy
+PATIENCE = 400.0  # seconds until it is healthy
 
 
 @dataclass(frozen=True)
