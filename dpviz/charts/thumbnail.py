@@ -60,10 +60,17 @@ def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[str]
         if d:
             yield f'<path d="{d}" fill="none" stroke="{look.get("color", "gray")}" opacity="{opacity:g}"{dash}/>'
     if "markers" in mode:
-        color = trace.get("marker", {}).get("color", "gray")
-        fill = color if isinstance(color, str) else "gray"
-        for a, b in (place for part in _parts(places) for place in part):
-            yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{fill}" opacity="{opacity:g}"/>'
+        for (a, b), color in zip(places, _colors(trace.get("marker", {}), len(places)), strict=True):
+            if math.isfinite(a) and math.isfinite(b):
+                yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{color}" opacity="{opacity:g}"/>'
+
+
+def _colors(marker: Mapping[str, Any], count: int) -> Sequence[str]:
+    """A colour for each of so many marks: that of its edge for a ring, whose inside is the ground's."""
+    color, edge = marker.get("color", "gray"), marker.get("line", {}).get("color")
+    if edge and isinstance(color, str) and color.startswith("rgba(255,255,255"):
+        color = edge
+    return [color] * count if isinstance(color, str) else list(color)
 
 
 def _axis(layout: Mapping[str, Any], letter: str, name: str) -> _Axis:

@@ -55,6 +55,13 @@ def test_areas_marks_and_dashes_are_drawn_and_what_is_unseen_is_not() -> None:
     assert "#123456" not in picture({"x": [0, 1], "y": [0, 1], "opacity": 0})
 
 
+def test_a_ring_has_the_colour_of_its_edge_and_marks_have_their_own() -> None:
+    ring = {"color": "rgba(255,255,255,0.85)", "line": {"color": "#111111"}}
+    assert 'fill="#111111"' in picture({"x": [0.5], "y": [0.5], "mode": "markers", "marker": ring})
+    two = picture({"x": [0.2, None, 0.5], "y": [0.5] * 3, "mode": "markers", "marker": {"color": ["#1", "#2", "#3"]}})
+    assert re.findall(r'fill="(#\d)"', two) == ["#1", "#3"]
+
+
 def test_a_long_curve_is_thinned_and_the_words_are_escaped() -> None:
     x = np.linspace(0.0, 1.0, 500).tolist()
     found = picture({"x": x, "y": x})
