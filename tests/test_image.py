@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,12 @@ def test_a_step_that_would_not_be_tried_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.sweep  # it installs all packages anew
 @pytest.mark.timeout(900)
-def test_the_public_image_serves_as_another_account(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    command = [sys.executable, image.__file__, "public", str(tmp_path / "image"), str(free_port())]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=850)
+def test_the_public_image_serves_as_another_account() -> None:
+    """Not below pytest's own folder, which every start of pytest closes to other accounts."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        command = [sys.executable, image.__file__, "public", f"{name}/image", str(free_port())]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=850)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     account = re.search(r"^healthy, as account (\d+)$", ran.stdout, re.MULTILINE)
     assert account is not None
