@@ -15,7 +15,7 @@ The public names; help(dpviz.epsilon) explains one, docs/use/reference.md lists 
 - Solve for σ, q, T or δ: solve
 - Mechanisms: mechanisms, Mechanism, Adjacency, SampledGaussian, ReplaceOneGaussian, TruncatedPoisson, FixedSize,
   WithReplacement, RandomAllocation, Shuffled, FixedPartition, SecretPartition, CorrelatedNoise, BandedNoise, Laplace,
-  PersonRows, PersonOf, of_person
+  RandomisedResponse, PersonRows, PersonOf, of_person
 - Attacks: attack_success, posterior_belief, roc_bound, best_accuracy, Accuracy, best_advantage, best_tpr, gaussian_mu,
   GaussianMu, gaussian_roc, profile_roc, profile_success
 - A divisor that follows N: noise_scale_epsilon, noise_scale_delta

@@ -54,6 +54,7 @@ from dpviz.mechanisms import Mechanism as Mechanism
 from dpviz.mechanisms import PersonOf as PersonOf
 from dpviz.mechanisms import PersonRows as PersonRows
 from dpviz.mechanisms import RandomAllocation as RandomAllocation
+from dpviz.mechanisms import RandomisedResponse as RandomisedResponse
 from dpviz.mechanisms import ReplaceOneGaussian as ReplaceOneGaussian
 from dpviz.mechanisms import SampledGaussian as SampledGaussian
 from dpviz.mechanisms import SecretPartition as SecretPartition

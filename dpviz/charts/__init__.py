@@ -10,7 +10,7 @@
 from dpviz.charts.axes import Span
 from dpviz.charts.histogram import Histogram, HistogramPlot, OverlaidPlot
 from dpviz.charts.labels import Mark
-from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Reference, Region, Ring
+from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Numbers, Point, Reference, Region, Ring, Scatter
 from dpviz.charts.panels import Panel, Panels
 from dpviz.charts.plot import Axis, Chart, LinePlot, Plot
 from dpviz.charts.rows import Allowed, AllowedPlot, Dot, DotPlot

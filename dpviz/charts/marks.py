@@ -1,4 +1,4 @@
-"""Marks of a chart as plain values: lines, bands, areas, points, rings, floors, guides, references
+"""Marks of a chart as plain values: lines, bands, areas, points, rings, dots, floors, guides, references
 and regions."""
 
 import re
@@ -228,6 +228,22 @@ class Ring:
     @property
     def hover(self) -> str:
         return f"{self.name}: {self.text}" if self.name else self.text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
+    """Small dots of one colour: single outcomes, which the lines tell the chances of. No row of the table has them.
+
+    Attributes:
+        x, y: where, in data units; shape (n,) each.
+        name: what they are.
+        color: "#rrggbb".
+    """
+
+    x: Numbers
+    y: Numbers
+    name: str
+    color: str
 
 
 @dataclass(frozen=True, slots=True)

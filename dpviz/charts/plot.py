@@ -25,6 +25,7 @@ from dpviz.charts.marks import (
     Reference,
     Region,
     Ring,
+    Scatter,
     floats,
     grips,
 )
@@ -134,7 +135,7 @@ class LinePlot:
         x, y: the axes.
         lines: the curves; `Line.kept` says which stay when the plot is pinned. Those that cannot be drawn at all are
             named in the chart's notes.
-        bands, points, floors, regions, rings, guides, references, areas: see `dpviz.charts.marks`.
+        bands, points, floors, regions, rings, dots, guides, references, areas: see `dpviz.charts.marks`.
         end_values: write each line's last value behind its name.
         names_on_lines: names stand on the lines, where most room is, and not at their ends: for lines that leave
             through the top.
@@ -151,6 +152,7 @@ class LinePlot:
     floors: tuple[Floor, ...] = ()
     regions: tuple[Region, ...] = ()
     rings: tuple[Ring, ...] = ()
+    dots: tuple[Scatter, ...] = ()
     guides: tuple[Guide, ...] = ()
     references: tuple[Reference, ...] = ()
     areas: tuple[Area, ...] = ()
@@ -220,6 +222,7 @@ class LinePlot:
         """Regions, bands, lines and printed points, from the back to the front."""
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
         data += [traces.reference_trace(reference) for reference in self.references]
+        data += [traces.scatter_trace(dots) for dots in self.dots]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
         for line in sorted(curves, key=lambda line: not line.faded):
             data += traces.line_traces(line, plane, success=self.y.reading == "attack", share=self.y.kind == "share")

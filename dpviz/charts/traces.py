@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dpviz._arrays import Array
 from dpviz.charts import look
 from dpviz.charts.axes import AxisScale, Plane
-from dpviz.charts.marks import Area, Band, Line, Point, Reference, Region, Ring, floats, short_floats, thinned
+from dpviz.charts.marks import Area, Band, Line, Point, Reference, Region, Ring, Scatter, floats, short_floats, thinned
 from dpviz.fields import numbers
 
 Trace = look.PlotlyDict
@@ -161,6 +161,11 @@ def point_traces(points: Sequence[Point]) -> list[Trace]:
     marker = {"symbol": "diamond", "size": 10, "color": colors, "line": ring}
     x, y = short_floats([point.x for point in points]), short_floats([point.y for point in points])
     return [scatter(x, y, "markers", marker=marker, hoverinfo="skip", name="published", cliponaxis=False)]
+
+
+def scatter_trace(dots: Scatter) -> Trace:
+    marker = {"size": 5, "color": dots.color, "opacity": 0.75}
+    return scatter(short_floats(dots.x), short_floats(dots.y), "markers", marker=marker, name=dots.name) | QUIET
 
 
 def ring_trace(ring: Ring) -> Trace:

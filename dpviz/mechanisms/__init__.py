@@ -7,6 +7,7 @@ from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, mer
 from dpviz.mechanisms.person import PersonOf, of_person, one_row_of
 from dpviz.mechanisms.person_rows import PersonRows
 from dpviz.mechanisms.random_allocation import RandomAllocation
+from dpviz.mechanisms.randomised_response import RandomisedResponse
 from dpviz.mechanisms.sampled_gaussian import GaussianEvent, ReplaceOneGaussian, SampledGaussian
 from dpviz.mechanisms.shuffled import FixedPartition, SecretPartition, Shuffled
 from dpviz.mechanisms.truncated_poisson import TruncatedPoisson

@@ -1,191 +1,330 @@
-"""The town of Triastcyn & Faltings 2020, §3: its mean income is released once, with noise, and an attacker guesses."""
+"""One release of one number, answer or choice, with and without you: what can be told from it?"""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated
 
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz._arrays import Array
-from dpviz.accounting.attack import income_example as towns
+from dpviz._arrays import Array, Bools
+from dpviz.accounting.attack.one_release import Laws, NoiseLaws, StepLaws, answers, chosen
+from dpviz.accounting.methods import Tight
+from dpviz.charts import Area, Axis, Guide, Line, LinePlot, Scatter, look
 from dpviz.fields import choice, number, numbers
+from dpviz.mechanisms import Laplace, RandomisedResponse, SampledGaussian
 from dpviz.questions import (
     DELTA,
     Answer,
     Formula,
     Layout,
     Metric,
+    Note,
     Question,
     Reader,
     Words,
-    annotated,
     experts,
-    published,
+    setting,
 )
-from dpviz.questions.attack.success import EPSILON, LARGEST
+from dpviz.questions.attack.town_release import SEED
+from dpviz.questions.mechanism import shown_delta
 
-F = TypeVar("F")
-NOISE, PEOPLE, FACTOR, SEED = choice("anoise"), number("apeople"), number("afactor"), number("aseed")
-SHARE, RELEASES = number("ashare"), number("aruns")
-MEDIAN, SPREAD = 30.0, 0.6  # thousand a year; the spread of log incomes in many countries
+EPSILON = number("oneband")
+KIND, TRUTH, SCALE = choice("onekind"), number("onetruth"), number("onescale")
+SENSITIVITY, PEOPLE, ROUNDING = number("onesens"), number("onepeople"), number("oneround")
+CANDIDATES, LEAD = number("onecandidates"), number("onelead")
+THRESHOLD, DRAWS = number("onecut"), number("onedraws")
+BINS = 60  # of the whole chart, into which draws fall
+AXES = {
+    "response": "number of answers “yes”",
+    "laplace": "released number; 0 is the true one without you",
+    "gaussian": "released number; 0 is the true one without you",
+    "exponential": "released candidate: places behind the best",
+}
 
 
 @dataclass(frozen=True)
-class TownRelease:
-    """The town's mean, released once: the settings that all questions about it have."""
-
-    epsilon: Annotated[float, EPSILON]
-    noise: Annotated[str, NOISE]
-    delta: Annotated[float, DELTA]
-    residents: Annotated[int, PEOPLE]
-    factor: Annotated[float, FACTOR]
-    seed: Annotated[int, SEED]
-
-    def town(self) -> towns.Town:
-        return towns.draw_town(
-            residents=self.residents, median=MEDIAN, spread=SPREAD, outlier_factor=self.factor, seed=self.seed
-        )
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether the noise is Gaussian, not Laplace."""
-        return self.noise == "gaussian"
-
-    @property
-    def noise_scale(self) -> float:
-        """The noise of the sum ÷ the largest income that counts (`income_example.noise_scale`)."""
-        return float(towns.noise_scale(mechanism=self.noise, epsilon=self.epsilon, delta=self.delta))
-
-    def own_epsilon(self, incomes: Array, limit: float) -> Array:
-        """The ε that the release costs those with these incomes (`income_example.own_epsilon`)."""
-        return towns.own_epsilon(incomes, limit=limit, mechanism=self.noise, epsilon=self.epsilon, delta=self.delta)
-
-    @property
-    def delta_kept(self) -> float:
-        """The δ of the release: Laplace noise has none."""
-        return self.delta if self.gaussian else 0.0
-
-    @property
-    def in_words(self) -> str:
-        """The noise with its ε, and δ where it has one, as HTML."""
-        delta = f", δ = {numbers.delta(self.delta)}" if self.gaussian else ""
-        return f"{self.noise.capitalize()} noise at <b>ε = {numbers.entered(self.epsilon)}</b>{delta}"
-
-
-class MeasuredShare(NamedTuple):
-    """A share of right guesses at every ε, and the ends of its 99 % interval; shape (n,) each."""
-
-    share: Array
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Guessed:
-    """What the attacker achieved on the outlier and on one resident; the release's own ε comes last in both.
+class ReleaseFacts:
+    """Settings, and what they cost.
 
     Attributes:
-        quantile: of the incomes, at which the resident is.
-        best: the exact success of the best attack on anybody: on the outlier, who moves the mean most.
+        epsilon: of the band.
+        largest: ε at δ = 0, of all `people` together: exact, but for the exponential mechanism an upper bound, which
+            holds for all scores; inf for none.
+        at_delta: ε at δ, from above.
+        drawn: the largest privacy loss of the outcomes on the chart, where these are few.
+        outside: δ at the band's ε, from above.
+        success: right guesses of the best attack at even odds, from above.
+        false_alarms, found: how often the chosen threshold accuses you while you are out, and while you are in.
+        right: right guesses of that threshold among the draws.
     """
 
-    release: TownRelease
-    quantile: float
-    outlier: towns.Played
-    resident: towns.Played
-    best: float
+    kind: str
+    truth: float
+    scale: float
+    sensitivity: float
+    people: int
+    apart: float
+    epsilon: float
+    delta: float
+    threshold: float
+    rounding: float
+    draws: int
+    largest: float
+    at_delta: float
+    drawn: float
+    outside: float
+    success: float
+    false_alarms: float
+    found: float
+    right: int
 
     @property
-    def bound(self) -> float:
-        """Right guesses that the release's (ε, δ) alone allows."""
-        return float(dpviz.attack_success(self.release.epsilon, delta=self.release.delta_kept))
+    def pure(self) -> bool:
+        """Whether ε holds at δ = 0."""
+        return math.isfinite(self.largest)
 
     @property
-    def most_sure(self) -> float:
-        """Right ones of sure claims that it allows."""
-        return float(dpviz.papers.sure_success(self.release.epsilon, hit_rate=0.5, delta=self.release.delta_kept))
+    def chooses(self) -> bool:
+        """Whether a candidate is released, and its ε is an upper bound for all scores."""
+        return self.kind == "exponential"
 
     @property
-    def too_good(self) -> list[str]:
-        """About whom the attacker was right more often than the bound, for certain."""
-        outlier, bound = self.outlier, self.bound
-        above = {
-            "the outlier": outlier.accuracy_low[-1] > bound or outlier.sure_low[-1] > self.most_sure,
-            "the resident": self.resident.accuracy_low[-1] > bound,
-        }
-        return [who for who, more in above.items() if more]
+    def best(self) -> str:
+        """Right guesses of the best attack, rounded up, but for what floating point adds."""
+        return numbers.chance_up(self.success * (1.0 - numbers.FLOATING))
 
     @property
-    def measured(self) -> dict[str, MeasuredShare]:
-        """Line of the chart → what was measured."""
-        o, r = self.outlier, self.resident
-        return {
-            "outlier": MeasuredShare(o.accuracy, o.accuracy_low, o.accuracy_high),
-            "resident": MeasuredShare(r.accuracy, r.accuracy_low, r.accuracy_high),
-            "sure": MeasuredShare(o.sure, o.sure_low, o.sure_high),
-        }
+    def accuracy(self) -> float:
+        """Right guesses of the chosen threshold at even odds."""
+        return 0.5 * (1.0 + self.found - self.false_alarms)
 
 
-def played(release: TownRelease, people: towns.Town, quantile: float, releases: int, *before: float) -> Guessed:
-    """Everybody's releases at each ε, the release's own last, from one set of coins and noises."""
-    outlier, resident = (
-        towns.play(
-            income,
-            limit=people.limit,
-            mechanism=release.noise,
-            epsilon=np.array([*before, release.epsilon]),
-            delta=release.delta,
-            releases=releases,
-            seed=release.seed,
-            confidence=0.99,
+def laws_of(
+    kind: str, truth: float, scale: float, shift: float, people: int, scores: Array, rounding: float
+) -> tuple[Laws, Laws]:
+    """Both laws of the output as it is made, and as it is released: rounded, where it is a number with noise."""
+    if kind == "response":
+        laws = answers(RandomisedResponse(truth), people)
+        return laws, laws
+    if kind == "exponential":
+        laws = chosen(scores, scale=scale, change=shift)
+        return laws, laws
+    noise = NoiseLaws((Laplace if kind == "laplace" else SampledGaussian)(scale / shift), shift)
+    return noise, noise.rounded(rounding) if rounding else noise
+
+
+def release(
+    *,
+    kind: Annotated[str, KIND],
+    truth: Annotated[float, TRUTH],
+    scale: Annotated[float, SCALE],
+    sensitivity: Annotated[float, SENSITIVITY],
+    people: Annotated[int, PEOPLE],
+    candidates: Annotated[int, CANDIDATES],
+    apart: Annotated[float, LEAD],
+    rounding: Annotated[float, ROUNDING],
+    epsilon: Annotated[float, EPSILON],
+    delta: Annotated[float, DELTA],
+    threshold: Annotated[float, THRESHOLD],
+    draws: Annotated[int, DRAWS],
+    seed: Annotated[int, SEED],
+) -> Answer[ReleaseFacts]:
+    """Both laws of the output, the band of e^ε around the one without you, and draws, each with you by a fair coin."""
+    shift = people * sensitivity
+    made, shown = laws_of(kind, truth, scale, shift, people, -apart * np.arange(float(candidates)), rounding)
+    largest = {
+        "response": people * RandomisedResponse(truth).epsilon,
+        "laplace": shift / scale,
+        "gaussian": math.inf,
+        "exponential": 2.0 * shift / scale,
+    }[kind]
+    at_delta = largest
+    if kind == "gaussian":
+        at_delta = float(dpviz.epsilon(Tight.name, mechanism=SampledGaussian(scale / shift), steps=1, delta=delta))
+    uniform, coins = np.random.default_rng(seed).random((int(DRAWS.high), 2))[:draws].T
+    outputs, present = shown.drawn(uniform, coins < 0.5), coins < 0.5
+    false_alarms, found = shown.above(threshold)
+    facts = ReleaseFacts(
+        kind=kind,
+        truth=truth,
+        scale=scale,
+        sensitivity=sensitivity,
+        people=people,
+        apart=apart,
+        epsilon=epsilon,
+        delta=delta,
+        threshold=threshold,
+        rounding=rounding,
+        draws=draws,
+        largest=largest,
+        at_delta=at_delta,
+        drawn=shown.epsilon if kind == "exponential" and isinstance(shown, StepLaws) else largest,
+        outside=min(made.delta(epsilon), shown.delta(epsilon)) if epsilon * (1.0 + 1e-12) < largest else 0.0,
+        success=dpviz.attack_success(largest) if kind == "exponential" else 0.5 * (1.0 + made.delta(0.0)),
+        false_alarms=false_alarms,
+        found=found,
+        right=int(np.count_nonzero((outputs > threshold) == present)),
+    )
+    return Answer(drawing(facts, shown, outputs, present), facts)
+
+
+def drawing(f: ReleaseFacts, laws: Laws, outputs: Array, present: Bools) -> LinePlot:
+    """Densities, the band, what leaves it at the top, the attacker's threshold, and the draws on piles."""
+    x, without, there = laws.curves
+    low, high = laws.extent
+    ratio = math.exp(f.epsilon)
+    top = 1.25 * float(max(without.max(), there.max()))
+    who = "you" if f.people == 1 else f"the {f.people}"
+    names = (f"without {who}", f"with {who}") if f.kind != "response" else ("truth: no", "truth: yes")
+    band = Area(x, without / ratio, without * ratio, look.GREY, 0.16, f"band of ε = {numbers.entered(f.epsilon)}")
+    left = Area(x, without * ratio, np.maximum(there, without * ratio), look.RED, 0.45)
+    return LinePlot(
+        x=Axis(AXES[f.kind], name="output", shown=(low, high), hover="output %{x:,.4~r}", write=four_digits),
+        y=Axis("probability" if isinstance(laws, StepLaws) and not f.rounding else "density", shown=(0.0, top)),
+        lines=(
+            Line("without", names[0], x, without, look.SOLID, color=look.BLUE, kept=False),
+            Line("with", names[1], x, there, look.SOLID, color=look.ORANGE),
+        ),
+        dots=tuple(piles(f, laws, outputs, present, names)),
+        areas=(band, left),
+        guides=(Guide("x", f.threshold, "above: the attacker says “in”", sets=THRESHOLD),),
+        end_values=False,
+        summary=(
+            f"Two laws of one output. At ε = {numbers.entered(f.epsilon)} the law with {who} leaves the band around "
+            f"the law without by at most δ = {numbers.delta(f.outside)}. The threshold finds "
+            f"{numbers.tenths(f.found)} with {numbers.tenths(f.false_alarms)} false alarms."
+        ),
+    )
+
+
+def four_digits(x: float) -> str:
+    return numbers.plain(x, digits=4)
+
+
+def piles(f: ReleaseFacts, laws: Laws, outputs: Array, present: Bools, names: tuple[str, str]) -> Iterator[Scatter]:
+    """Draws as dots on piles, as high as the mean of both densities where there are many."""
+    low, high = laws.extent
+    fine = (high - low) / BINS
+    if isinstance(laws, StepLaws):
+        width = float(np.diff(laws.edges)[0])
+        abreast = max(1, round(0.7 * width / fine))  # columns of one outcome
+        place = np.floor((outputs - laws.edges[0]) / width).astype(int)
+    else:
+        width, abreast = fine, 1
+        place = np.floor((outputs - low) / width).astype(int)
+    before = np.array([np.count_nonzero(place[:i] == at) for i, at in enumerate(place.tolist())], dtype=int)
+    x = outputs + (before % abreast - 0.5 * (abreast - 1)) * fine
+    y = (before // abreast + 0.5) * abreast / (max(outputs.size, 1) * width)
+    inside = (x >= low) & (x <= high)
+    for member, name, color in ((False, names[0], look.BLUE), (True, names[1], look.ORANGE)):
+        here = inside & (present == member)
+        yield Scatter(x[here], y[here], f"draws {name}", color)
+
+
+def headline(f: ReleaseFacts) -> str:
+    what = f"<b>ε ≤ {numbers.at_most(f.at_delta)}</b> at {'δ = 0' if f.pure else shown_delta(f.delta)}"
+    if f.kind == "response":
+        how = f"Answers that are true with {setting(TRUTH, 'p =', numbers.entered(f.truth))}"
+    else:
+        how = f"A release with noise of {setting(SCALE, 'scale', numbers.entered(f.scale))}"
+    cost = "costs" if f.kind != "response" else "cost"
+    of = "" if f.people == 1 else f" for {setting(PEOPLE, str(f.people), 'people')} together"
+    return f"{how} {cost} {what}{of}: no attack is right more than <b>{f.best}</b> of the time (chance: 50 %)."
+
+
+def metrics(f: ReleaseFacts) -> Iterator[Metric]:
+    at = "exact, at δ = 0" if f.pure else f"at δ = {numbers.delta(f.delta)}; none at δ = 0"
+    if f.chooses:
+        at = f"for all scores; for these {numbers.at_most(f.drawn)}"
+    yield Metric("ε" if f.people == 1 else f"ε of {f.people} people", f"≤ {numbers.at_most(f.at_delta)}", at)
+    scope = "for these scores" if f.chooses else "area outside the band"
+    outside = f"≤ {numbers.delta(f.outside)}" if f.outside else "0"
+    yield Metric(f"δ at ε = {numbers.entered(f.epsilon)}", outside, scope)
+    yield Metric("This threshold finds", numbers.tenths(f.found), f"{numbers.tenths(f.false_alarms)} false alarms")
+    counted = f"{f.right} of {f.draws} draws" if f.draws else "no draws"
+    yield Metric("It is right", numbers.tenths(f.accuracy), f"{counted}; chance: 50 %")
+
+
+def notes(f: ReleaseFacts) -> Iterator[Note]:
+    if f.epsilon >= f.largest:
+        yield Note("The law with you stays inside the band: this ε holds with δ = 0.")
+    elif f.outside > 0.0:
+        yield Note(
+            "The red area is where the law with you leaves the band. Its size is δ. A larger ε makes it smaller."
         )
-        for income in (people.outlier, people.resident(quantile))
-    )
-    best = towns.guess_success(1.0, mechanism=release.noise, epsilon=release.epsilon, delta=release.delta)
-    return Guessed(release, quantile, outlier, resident, float(best))
+    if f.rounding:
+        yield Note("Rounding uses nothing but the released number, so ε and δ of the release still hold.")
+    if f.chooses:
+        yield Note(
+            "The chart shows the data set without you that is easiest to tell from these scores. The ε of these scores "
+            "depends on the data, so it is no guarantee."
+        )
+    if f.kind == "response" and f.people > 1:
+        yield Note(f"The {f.people} people have the same true answer, and the attacker counts how many say “yes”.")
 
 
-def guess_metrics(f: Guessed) -> Iterator[Metric]:
-    pair = "ε and δ" if f.release.gaussian else "ε"
-    yield Metric(
-        "Best attack accuracy", f"≤ {numbers.chance_up(f.best)}", f"{pair} alone: {numbers.chance_up(f.bound)}"
-    )
-    names = {
-        "outlier": "Outlier, all guesses",
-        "sure": "Outlier, sure claims",
-        "resident": f"Resident at {numbers.plain(f.quantile)}",
-    }
-    for key, name in names.items():
-        share, low, high = (float(values[-1]) for values in f.measured[key])
-        yield Metric(name, numbers.tenths(share), f"99 % interval {100 * low:.1f} – {100 * high:.1f} %")
-
-
-def guess_formulas(f: Guessed) -> Iterator[Formula]:
-    exact = r"\Phi\left(\tfrac1{2\sigma}\right)" if f.release.gaussian else r"1-\tfrac12 e^{-\varepsilon/2}"
-    yield Formula("All guesses about the outlier, exact", rf"{exact} = {numbers.at_most(f.best, 6)}")
+def formulas(f: ReleaseFacts) -> Iterator[Formula]:
+    value, k = numbers.tex_up(f.largest), f.people
+    if f.kind == "response":
+        yield Formula(
+            "Randomised response (Warner 1965)", rf"\varepsilon = k\,\ln\frac{{p}}{{1-p}} = {value},\quad k = {k}"
+        )
+    elif f.kind == "laplace":
+        yield Formula("Laplace mechanism (Dwork et al. 2006)", rf"\varepsilon = \frac{{k\Delta}}{{b}} = {value}")
+    elif f.chooses:
+        yield Formula(
+            "Exponential mechanism (McSherry & Talwar 2007)",
+            rf"\Pr[j] \propto e^{{u_j/b}},\quad \varepsilon \le \frac{{2k\Delta}}{{b}} = {value}",
+        )
+        yield Formula(
+            "These scores, over all neighbours",
+            r"\max_j \ln\left((1-p_j)\,e^{2k\Delta/b} + p_j\right) =" f" {numbers.tex_up(f.drawn)}",
+        )
+    else:
+        yield Formula(
+            "Gaussian mechanism, exact (Balle & Wang 2018, Theorem 8)",
+            r"\delta(\varepsilon) = \Phi\left(\tfrac{k\Delta}{2\sigma} - \tfrac{\varepsilon\sigma}{k\Delta}\right) -"
+            r" e^{\varepsilon}\,\Phi\left(-\tfrac{k\Delta}{2\sigma} - \tfrac{\varepsilon\sigma}{k\Delta}\right)"
+            rf" ,\quad \delta({numbers.entered(f.epsilon)}) \le {numbers.tex_up(f.outside)}",
+        )
     yield Formula(
-        "Claims beyond the outlier's mean (Triastcyn & Faltings 2020, §3, r = ½)",
-        rf"\frac{{r}}{{r + (r-\delta)e^{{-\varepsilon}}}} \ \text{{at most}} = {numbers.at_most(f.most_sure, 6)}",
+        "Right guesses of the threshold, at even odds",
+        rf"\tfrac12\left(1 + \Pr_\text{{in}}[y > t] - \Pr_\text{{out}}[y > t]\right) = {f.accuracy:.4g}",
     )
 
 
-def town_question(
-    key: str, title: str, answer: Callable[..., Answer[F]], words: Words[F], *presets: str, asks: str
-) -> Question[F]:
-    """A question about the town: the settings of the release, and those of `answer`."""
-    own = annotated(answer)
+ASSUMPTIONS = """
+- **The attacker** knows everything but one bit: whether you took part (for randomised response: which answer is true).
+  The mechanism and its noise are known.
+- **One release.** More releases of the same data add up: the page Compose.
+- **Sensitivity Δ** is a promise about the data, made before they are seen: no person can change the number, or any
+  score, by more. k people together change it by up to kΔ.
+- **ε** is exact for randomised response, Laplace noise and Gaussian noise at its δ. For the exponential mechanism it is
+  an upper bound for all scores. Numbers after “≤” are rounded up.
+- **Ideal noise:** real numbers without gaps. The noise of a computer needs care in its last digits (Mironov 2012).
+- **Draws** come from the seed. Each is a release with you or without you, by a fair coin.
+"""
 
-    def layout(get: Reader) -> Layout:
-        delta = (DELTA,) if get(NOISE) == "gaussian" else ()
-        people = (
-            (PEOPLE,) if key != "town" else experts(PEOPLE)
-        )  # whatever their number, the attacker is as often right
-        return {
-            "Question": (EPSILON, NOISE, *delta, SHARE),
-            "Town": (FACTOR, *people, *experts(*((RELEASES,) if "releases" in own else ()), SEED)),
-            "Show": experts(*((LARGEST,) if "largest" in own else ())),
-        }
 
-    settings = annotated(TownRelease)
-    return Question(key, title, answer, words, asks=asks, settings=settings, presets=published(*presets), layout=layout)
+def layout(get: Reader) -> Layout:
+    kind = get(KIND)
+    noisy = {
+        "response": (TRUTH,),
+        "laplace": (SCALE, SENSITIVITY),
+        "gaussian": (SCALE, SENSITIVITY, DELTA),
+        "exponential": (SCALE, SENSITIVITY, CANDIDATES, LEAD),
+    }[kind]
+    rounds = (ROUNDING,) if kind in ("laplace", "gaussian") else ()
+    return {"Question": (KIND, *noisy, PEOPLE, EPSILON, *rounds), "Attacker": (THRESHOLD, DRAWS, *experts(SEED))}
+
+
+RELEASE = Question(
+    "release",
+    "What does one release tell?",
+    release,
+    Words(headline, metrics, notes, formulas, ASSUMPTIONS),
+    asks="at_delta",
+    layout=layout,
+)

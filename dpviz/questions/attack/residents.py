@@ -15,8 +15,8 @@ from dpviz.accounting.methods import BAYESIAN
 from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Words
-from dpviz.questions.attack.release import SHARE, TownRelease, town_question
 from dpviz.questions.attack.shared import ASSUMPTIONS
+from dpviz.questions.attack.town_release import SHARE, TownRelease, town_question
 
 ORDERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # a town costs little: large λ decide
 LEAST_DELTA = 2e-15  # below γ = 1e-15 the estimate itself may fail

@@ -11,7 +11,8 @@ from dpviz._arrays import Array
 from dpviz.charts import Axis, Line, LinePlot, Region, look
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Words
-from dpviz.questions.attack.release import (
+from dpviz.questions.attack.shared import ASSUMPTIONS
+from dpviz.questions.attack.town_release import (
     RELEASES,
     SHARE,
     Guessed,
@@ -21,7 +22,6 @@ from dpviz.questions.attack.release import (
     played,
     town_question,
 )
-from dpviz.questions.attack.shared import ASSUMPTIONS
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,9 @@ from dpviz import library as dpviz
 from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Note, Words
-from dpviz.questions.attack.release import (
+from dpviz.questions.attack.shared import ASSUMPTIONS
+from dpviz.questions.attack.success import LARGEST
+from dpviz.questions.attack.town_release import (
     RELEASES,
     SHARE,
     Guessed,
@@ -20,8 +22,6 @@ from dpviz.questions.attack.release import (
     played,
     town_question,
 )
-from dpviz.questions.attack.shared import ASSUMPTIONS
-from dpviz.questions.attack.success import LARGEST
 
 COLORS = {"sure": look.BROWN, "outlier": look.ORANGE, "resident": look.BLUE}
 SURE = "outlier, sure claims"
