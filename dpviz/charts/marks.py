@@ -238,12 +238,16 @@ class Scatter:
         x, y: where, in data units; shape (n,) each.
         name: what they are.
         color: "#rrggbb".
+        size: their diameter in pixels.
+        hollow: whether only their edge is drawn.
     """
 
     x: Numbers
     y: Numbers
     name: str
     color: str
+    size: float = 5.0
+    hollow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

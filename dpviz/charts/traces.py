@@ -164,7 +164,8 @@ def point_traces(points: Sequence[Point]) -> list[Trace]:
 
 
 def scatter_trace(dots: Scatter) -> Trace:
-    marker = {"size": 5, "color": dots.color, "opacity": 0.75}
+    symbol = "circle-open" if dots.hollow else "circle"
+    marker = {"size": dots.size, "color": dots.color, "opacity": 0.75, "symbol": symbol}
     return scatter(short_floats(dots.x), short_floats(dots.y), "markers", marker=marker, name=dots.name) | QUIET
 
 

@@ -1,5 +1,6 @@
-"""The Attack page: guesses and beliefs under (ε, δ), one release, the ROC curve, and the town with one large income."""
+"""The Attack page: guesses under (ε, δ), one release, rebuilt data, the ROC curve, and the town with one outlier."""
 
+from dpviz.questions.attack.reconstruction import RECONSTRUCTION
 from dpviz.questions.attack.release import RELEASE
 from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC
@@ -8,4 +9,4 @@ from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import TOWN
 from dpviz.questions.page import page
 
-ATTACK = page("attack", SUCCESS, RELEASE, ROC, TOWN, SEEN, RESIDENTS)
+ATTACK = page("attack", SUCCESS, RELEASE, RECONSTRUCTION, ROC, TOWN, SEEN, RESIDENTS)

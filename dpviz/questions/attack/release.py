@@ -238,7 +238,8 @@ def metrics(f: ReleaseFacts) -> Iterator[Metric]:
     at = "exact, at δ = 0" if f.pure else f"at δ = {numbers.delta(f.delta)}; none at δ = 0"
     if f.chooses:
         at = f"for all scores; for these {numbers.at_most(f.drawn)}"
-    yield Metric("ε" if f.people == 1 else f"ε of {f.people} people", f"≤ {numbers.at_most(f.at_delta)}", at)
+    at += f", {f.people} people" * (f.people > 1)
+    yield Metric("ε", f"≤ {numbers.at_most(f.at_delta)}", at)
     scope = "for these scores" if f.chooses else "area outside the band"
     outside = f"≤ {numbers.delta(f.outside)}" if f.outside else "0"
     yield Metric(f"δ at ε = {numbers.entered(f.epsilon)}", outside, scope)
@@ -248,13 +249,13 @@ def metrics(f: ReleaseFacts) -> Iterator[Metric]:
 
 
 def notes(f: ReleaseFacts) -> Iterator[Note]:
-    if f.epsilon >= f.largest:
+    if f.outside == 0.0:
         yield Note("The law with you stays inside the band: this ε holds with δ = 0.")
     elif f.outside > 0.0:
         yield Note(
             "The red area is where the law with you leaves the band. Its size is δ. A larger ε makes it smaller."
         )
-    if f.rounding:
+    if f.rounding and f.kind in ("laplace", "gaussian"):
         yield Note("Rounding uses nothing but the released number, so ε and δ of the release still hold.")
     if f.chooses:
         yield Note(
