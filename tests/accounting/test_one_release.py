@@ -52,7 +52,7 @@ def test_probabilities_above_a_threshold_are_integrals_of_the_curves(laws: Noise
 def test_draws_follow_their_law(laws: NoiseLaws | StepLaws, present: bool) -> None:
     n = 20_000
     uniform = (np.arange(n) + 0.5) / n
-    outputs = laws.drawn(uniform, np.full(n, present))
+    outputs = laws.draw(uniform, np.full(n, present))
     for threshold in np.linspace(*laws.extent, 7)[1:-1].tolist():
         assert float((outputs > threshold).mean()) == pytest.approx(laws.above(threshold)[present], abs=2e-4)
 

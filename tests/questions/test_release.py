@@ -53,8 +53,8 @@ def test_numbers_are_those_of_the_same_mechanism_elsewhere(kind: str, mechanism:
     for threshold in (-3.0, 1.0, 4.0):
         one = facts(kind=kind, scale=5.0, sensitivity=2.0, threshold=threshold)
         best = dpviz.best_tpr(mechanism=mechanism, steps=1, fpr=one.false_alarms)
-        assert one.found <= best * (1 + 1e-9)
-        assert one.found == pytest.approx(best, rel=2e-3)
+        assert one.hits <= best * (1 + 1e-9)
+        assert one.hits == pytest.approx(best, rel=2e-3)
 
 
 @pytest.mark.parametrize("kind", ["response", "laplace", "gaussian", "exponential"])

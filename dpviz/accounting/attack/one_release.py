@@ -51,7 +51,7 @@ class Laws(ABC):
         """Probabilities of an output above the threshold, without and with the person."""
 
     @abstractmethod
-    def drawn(self, uniform: Array, present: Bools) -> Array:
+    def draw(self, uniform: Array, present: Bools) -> Array:
         """An output for each uniform number in [0, 1), with the person where `present`; (n,)."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class NoiseLaws(Laws):
     def above(self, threshold: float) -> tuple[float, float]:
         return self.mechanism.pair().above(threshold / self.shift)
 
-    def drawn(self, uniform: Array, present: Bools) -> Array:
+    def draw(self, uniform: Array, present: Bools) -> Array:
         u = np.maximum(uniform, 2.0**-54)
         z = np.sign(u - 0.5) * -np.log1p(-np.abs(2.0 * u - 1.0)) if self.laplace else ndtri(u)
         return np.asarray(self.scale * z + np.where(present, self.shift, 0.0))
@@ -163,7 +163,7 @@ class StepLaws(Laws):
         beyond = self.outcomes > threshold
         return float(self.without[beyond].sum()), float(self.present[beyond].sum())
 
-    def drawn(self, uniform: Array, present: Bools) -> Array:
+    def draw(self, uniform: Array, present: Bools) -> Array:
         last = self.without.size - 1
         places = [
             np.minimum(np.searchsorted(np.cumsum(side), uniform, side="right"), last)
@@ -199,9 +199,9 @@ def chosen(scores: Array, *, scale: float, change: float) -> StepLaws:
     """The candidate with the largest score after Gumbel noise (the exponential mechanism), and the worst neighbour.
 
     Candidate j wins with probability proportional to exp(u_j/scale) (McSherry & Talwar 2007). With the person the
-    scores are `scores`; without them each score is another by at most `change`. Of all these data sets the one drawn
-    has the largest privacy loss: loss and δ(ε) are largest where every score moves by the whole change, for each score
-    moves the law along a line on which they are convex, and so all 2^n such moves are tried.
+    scores are `scores`; without them each score is another by at most `change`. Of all these data sets, the one here
+    has the largest privacy loss. It is among the 2^n in which every score moves by the whole change, for the loss of an
+    outcome rises or falls in each score: all of them are tried.
 
     Args:
         scores: u, shape (n,), n from 2 to 12.

@@ -2,7 +2,7 @@
 
 >>> attack = rebuild(bits=40, counts=160, seed=1)
 >>> [round(share, 2) for share in attack.share(np.array([0.5, 1000.0])).tolist()]
-[1.0, 0.6]
+[1.0, 0.53]
 """
 
 from dataclasses import dataclass

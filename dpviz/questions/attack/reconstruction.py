@@ -136,9 +136,9 @@ def along_counts(f: ReconstructionFacts, m: Array, seed: int) -> LinePlot:
     epsilon = np.array([price(count, f.noise_std, f.delta) for count in whole])
     most = most_right(m, f.noise_std)
     axis = Axis("counts m", name="m", log=True, kind="steps", hover="m = %{x:,d}", shown=(float(m[0]), float(m[-1])))
-    drawn = lines(m, (mean, low, high), most, Column("ε", epsilon))
+    curves = lines(m, (mean, low, high), most, Column("ε", epsilon))
     guides = [Guide("x", float(f.bits), f"n = {f.bits}")]
-    return share_plot(f, axis, drawn, float(f.counts), COUNTS, guides)
+    return share_plot(f, axis, curves, float(f.counts), COUNTS, guides)
 
 
 def lines(x: Array, shares: tuple[Array, Array, Array], most: Array, fact: Column) -> tuple[Line, ...]:
@@ -164,7 +164,7 @@ def lines(x: Array, shares: tuple[Array, Array, Array], most: Array, fact: Colum
 def share_plot(
     f: ReconstructionFacts,
     axis: Axis,
-    drawn: tuple[Line, ...],
+    curves: tuple[Line, ...],
     place: float,
     sets: object,
     guides: list[Guide],
@@ -178,7 +178,7 @@ def share_plot(
         y=Axis(
             "share of bits that are right", column="right", shown=(0.3, 1.03), write=partial(numbers.percent, digits=4)
         ),
-        lines=drawn,
+        lines=curves,
         rings=(ring,),
         guides=(*guides, Guide("y", 0.5, "guessing")),
         end_values=False,

@@ -53,10 +53,10 @@ class ReleaseFacts:
         largest: ε at δ = 0, of all `people` together: exact, but for the exponential mechanism an upper bound, which
             holds for all scores; inf for none.
         at_delta: ε at δ, from above.
-        drawn: the largest privacy loss of the outcomes on the chart, where these are few.
+        own_epsilon: the largest privacy loss of the outcomes on the chart, where these are few.
         outside: δ at the band's ε, from above.
         success: right guesses of the best attack at even odds, from above.
-        false_alarms, found: how often the chosen threshold accuses you while you are out, and while you are in.
+        false_alarms, hits: how often the chosen threshold accuses you while you are out, and while you are in.
         right: right guesses of that threshold among the draws.
     """
 
@@ -73,11 +73,11 @@ class ReleaseFacts:
     draws: int
     largest: float
     at_delta: float
-    drawn: float
+    own_epsilon: float
     outside: float
     success: float
     false_alarms: float
-    found: float
+    hits: float
     right: int
 
     @property
@@ -98,7 +98,7 @@ class ReleaseFacts:
     @property
     def accuracy(self) -> float:
         """Right guesses of the chosen threshold at even odds."""
-        return 0.5 * (1.0 + self.found - self.false_alarms)
+        return 0.5 * (1.0 + self.hits - self.false_alarms)
 
 
 def laws_of(
@@ -144,8 +144,8 @@ def release(
     if kind == "gaussian":
         at_delta = float(dpviz.epsilon(Tight.name, mechanism=SampledGaussian(scale / shift), steps=1, delta=delta))
     uniform, coins = np.random.default_rng(seed).random((int(DRAWS.high), 2))[:draws].T
-    outputs, present = shown.drawn(uniform, coins < 0.5), coins < 0.5
-    false_alarms, found = shown.above(threshold)
+    outputs, present = shown.draw(uniform, coins < 0.5), coins < 0.5
+    false_alarms, hits = shown.above(threshold)
     facts = ReleaseFacts(
         kind=kind,
         truth=truth,
@@ -160,11 +160,11 @@ def release(
         draws=draws,
         largest=largest,
         at_delta=at_delta,
-        drawn=shown.epsilon if kind == "exponential" and isinstance(shown, StepLaws) else largest,
+        own_epsilon=shown.epsilon if kind == "exponential" and isinstance(shown, StepLaws) else largest,
         outside=min(made.delta(epsilon), shown.delta(epsilon)) if epsilon * (1.0 + 1e-12) < largest else 0.0,
         success=dpviz.attack_success(largest) if kind == "exponential" else 0.5 * (1.0 + made.delta(0.0)),
         false_alarms=false_alarms,
-        found=found,
+        hits=hits,
         right=int(np.count_nonzero((outputs > threshold) == present)),
     )
     return Answer(drawing(facts, shown, outputs, present), facts)
@@ -194,7 +194,7 @@ def drawing(f: ReleaseFacts, laws: Laws, outputs: Array, present: Bools) -> Line
         summary=(
             f"Two laws of one output. At ε = {numbers.entered(f.epsilon)} the law with {who} leaves the band around "
             f"the law without by at most δ = {numbers.delta(f.outside)}. The threshold finds "
-            f"{numbers.tenths(f.found)} with {numbers.tenths(f.false_alarms)} false alarms."
+            f"{numbers.tenths(f.hits)} with {numbers.tenths(f.false_alarms)} false alarms."
         ),
     )
 
@@ -237,13 +237,13 @@ def headline(f: ReleaseFacts) -> str:
 def metrics(f: ReleaseFacts) -> Iterator[Metric]:
     at = "exact, at δ = 0" if f.pure else f"at δ = {numbers.delta(f.delta)}; none at δ = 0"
     if f.chooses:
-        at = f"for all scores; for these {numbers.at_most(f.drawn)}"
+        at = f"for all scores; for these {numbers.at_most(f.own_epsilon)}"
     at += f", {f.people} people" * (f.people > 1)
     yield Metric("ε", f"≤ {numbers.at_most(f.at_delta)}", at)
     scope = "for these scores" if f.chooses else "area outside the band"
     outside = f"≤ {numbers.delta(f.outside)}" if f.outside else "0"
     yield Metric(f"δ at ε = {numbers.entered(f.epsilon)}", outside, scope)
-    yield Metric("This threshold finds", numbers.tenths(f.found), f"{numbers.tenths(f.false_alarms)} false alarms")
+    yield Metric("This threshold finds", numbers.tenths(f.hits), f"{numbers.tenths(f.false_alarms)} false alarms")
     counted = f"{f.right} of {f.draws} draws" if f.draws else "no draws"
     yield Metric("It is right", numbers.tenths(f.accuracy), f"{counted}; chance: 50 %")
 
@@ -281,7 +281,7 @@ def formulas(f: ReleaseFacts) -> Iterator[Formula]:
         )
         yield Formula(
             "These scores, over all neighbours",
-            r"\max_j \ln\left((1-p_j)\,e^{2k\Delta/b} + p_j\right) =" f" {numbers.tex_up(f.drawn)}",
+            r"\max_j \ln\left((1-p_j)\,e^{2k\Delta/b} + p_j\right) =" f" {numbers.tex_up(f.own_epsilon)}",
         )
     else:
         yield Formula(
