@@ -22,6 +22,11 @@ def shown_delta(delta: float) -> str:
     return setting(DELTA, "δ =", numbers.delta(delta))
 
 
+def shown_steps(steps: float) -> str:
+    """ "10 000 steps" in a headline: a hand pulls the number there, or types over it."""
+    return f"<b>{setting(STEPS, numbers.steps(steps))}</b> step{'s' * (steps != 1)}"
+
+
 def in_words(sigma: float, rate: float, steps: float, delta: float) -> str:
     """The setting in one line."""
     return (

@@ -15,6 +15,7 @@ from dpviz.fields import number
 from dpviz.fields.declared import entries
 from dpviz.questions.answer import whole
 from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.mechanism import STEPS
 from dpviz.questions.rendered import explained, glossary, noted, strip, two_levels
 from tests.questions.asking import answer_to, asked
 
@@ -44,6 +45,18 @@ def test_the_first_assumptions_say_whom_sampling_noise_and_what_is_public(key: s
         assert re.search(subject, first), subject
     assert rest
     assert (first + rest).replace("\n", "") == whole_text.strip().replace("\n", "")
+
+
+WITH_STEPS = [key for key, question in QUESTIONS.items() if STEPS in question.fields]
+
+
+@pytest.mark.parametrize("key", WITH_STEPS)
+def test_one_step_is_no_steps(key: str) -> None:
+    question = QUESTIONS[key]
+    answer = asked(question, steps="1")
+    texts = question.headline(answer), strip(question.metrics(answer)), "".join(map(noted, question.notes(answer)))
+    words = re.sub("<[^>]*>", "", " | ".join(texts))
+    assert not re.search(r"(?<![\d.,/\u202f\u2009–-])1[ \u00a0\u202f]steps", words), words
 
 
 def test_symbols_with_an_index_are_terms_of_their_own() -> None:

@@ -22,7 +22,7 @@ from dpviz.questions.budget import shared
 from dpviz.questions.budget.pairs import PairAccounts, pair_accounts
 from dpviz.questions.budget.shared import ACCOUNTS, ASSUMPTIONS, MIXTURE, ODOMETER
 from dpviz.questions.layout import FieldControl, Layout, Reader, experts
-from dpviz.questions.mechanism import DELTA, SIZE, STEPS, shown_delta
+from dpviz.questions.mechanism import DELTA, SIZE, STEPS, shown_delta, shown_steps
 from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
 from dpviz.questions.shared import LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_figures, tight_part
@@ -222,7 +222,7 @@ def headline(f: StopFacts) -> str:
         allowed = "any number of steps, because they cost nothing"
     else:
         allowed = f"<b>{numbers.steps(f.allowed)}</b> step{'s' if f.allowed > 1 else ''}"
-    steps = f"<b>{setting(STEPS, numbers.steps(f.steps))}</b> step{'s' if f.steps > 1 else ''}"
+    steps = shown_steps(f.steps)
     budget = setting(shared.TARGET, "ε =", numbers.at_most(f.target_epsilon, 4))
     delta = shown_delta(f.delta)
     cost = "cost" if f.steps > 1 else "costs"

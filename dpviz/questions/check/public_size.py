@@ -12,8 +12,8 @@ from dpviz._arrays import Array
 from dpviz.accounting.methods import Renyi
 from dpviz.charts import Axis, Guide, Line, LinePlot, Ring, look
 from dpviz.fields import choice, number, numbers
-from dpviz.questions import DELTA, RATE, SIGMA, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words, setting
-from dpviz.questions.mechanism import shown_delta
+from dpviz.questions import DELTA, RATE, SIGMA, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words
+from dpviz.questions.mechanism import shown_delta, shown_steps
 from dpviz.questions.methods import step_grid, steps_axis
 from dpviz.training.covered import PUBLIC_SIZE
 
@@ -142,7 +142,7 @@ def along(steps: Array, dimension: int, pair: tuple[float, float], delta: float)
 
 def headline(f: PublicSizeFacts) -> str:
     way = f"divided by <b>{DIVISOR.options[f.divisor]}</b>"
-    after = f"after {setting(STEPS, numbers.steps(f.steps))} steps at {shown_delta(f.delta)}"
+    after = f"after {shown_steps(f.steps)} at {shown_delta(f.delta)}"
     if not f.reveals:
         return (
             f"If N is not public, a noisy sum {way} costs <b>nothing more</b> {after}: without one person it is "

@@ -16,10 +16,10 @@ from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import AnyField, flag, number, numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Reader, Words, setting
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import CLAIM, CONVERSION, FIRST, STEPS, Chain
+from dpviz.questions.langevin.chain import CLAIM, CONVERSION, FIRST, Chain
 from dpviz.questions.langevin.facts import step_marks
 from dpviz.questions.langevin.shared import controls, finite, langevin_question, with_plot
-from dpviz.questions.mechanism import shown_delta
+from dpviz.questions.mechanism import shown_delta, shown_steps
 from dpviz.questions.methods import steps_axis
 from dpviz.questions.tight_band import TightBand, band, tight_figures
 
@@ -215,7 +215,7 @@ def earlier_intervals(answer: Answer[StepsCostFacts]) -> dict[str, TightBand]:
 
 def headline(f: StepsCostFacts) -> str:
     chain, cost = f.chain, f"<b>ε ≤ {numbers.up(f.released_epsilon)}</b>"
-    steps = f"<b>{setting(STEPS, numbers.steps(chain.steps))}</b> step{'s' if chain.steps > 1 else ''}"
+    steps = shown_steps(chain.steps)
     size = f"<b>{setting(FIRST, numbers.entered(chain.step_size))}</b>{' · t<sup>−1/3</sup>' if chain.exponent else ''}"
     delta = shown_delta(chain.delta)
     if f.excluded:

@@ -11,8 +11,8 @@ from dpviz.accounting.methods import ClosedForm, Moments, Renyi, Tight
 from dpviz.charts import Band, Line, LinePlot, Plot, Ring, Span, look
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions import STEPS, Answer, Formula, Metric, Note, Words, guessing, setting
-from dpviz.questions.mechanism import SETTINGS, shown_delta
+from dpviz.questions import Answer, Formula, Metric, Note, Words, guessing
+from dpviz.questions.mechanism import SETTINGS, shown_delta, shown_steps
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.shared import ASSUMPTIONS, DIVERGENCE, UNUSED, orders_question, theorems
@@ -158,11 +158,11 @@ def with_truth(answer: Answer[DecidingFacts]) -> Plot:
 def headline(f: DecidingFacts) -> str:
     if f.sample_rate == 0:
         return UNUSED
-    steps = setting(STEPS, numbers.steps(f.steps))
+    steps = shown_steps(f.steps)
     if not f.decided:
-        return f"No order shown gives a finite ε after <b>{steps}</b> steps: add noise or take fewer steps."
+        return f"No order shown gives a finite ε after {steps}: add noise or take fewer steps."
     return (
-        f"After <b>{steps}</b> steps, the order <b>α = {numbers.plain(f.order)}</b> gives the smallest bound: "
+        f"After {steps}, the order <b>α = {numbers.plain(f.order)}</b> gives the smallest bound: "
         f"<b>ε ≤ {numbers.up(f.epsilon)}</b> at {shown_delta(f.delta)}."
     )
 

@@ -10,7 +10,8 @@ from dpviz.accounting.methods import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import Line, LinePlot, look
 from dpviz.fields import number, numbers
-from dpviz.questions import SIGMA, STEPS, Answer, Formula, Metric, Note, Words, setting
+from dpviz.questions import SIGMA, Answer, Formula, Metric, Note, Words, setting
+from dpviz.questions.mechanism import shown_steps
 from dpviz.questions.orders import curves
 from dpviz.questions.orders.curves import Least, least
 from dpviz.questions.orders.deciding import ALL_ORDERS
@@ -97,7 +98,7 @@ def headline(f: ThresholdFacts) -> str:
         for name, best in f.best
     ]
     fixed = f"with the noise fixed at {setting(SIGMA, 'σ =', numbers.entered(f.noise_multiplier))}"
-    return f"After <b>{setting(STEPS, numbers.steps(f.steps))}</b> steps {fixed}, {', '.join(gives)}."
+    return f"After {shown_steps(f.steps)} {fixed}, {', '.join(gives)}."
 
 
 def metrics(f: ThresholdFacts) -> Iterator[Metric]:

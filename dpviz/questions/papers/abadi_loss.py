@@ -12,7 +12,7 @@ from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
 from dpviz.fields import choice, flag, number, numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import Answer, Formula, Layout, Metric, Note, Question, Reader, Words, setting, units
-from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS, shown_steps
 
 EPSILON = number("ploss")
 LEAST_DENSITY = 1e-8  # shown, of the largest density
@@ -144,7 +144,7 @@ def layout(get: Reader) -> Layout:
 
 
 def headline(f: LossFacts) -> str:
-    whose = "One step" if f.span == "one" else f"After {setting(STEPS, numbers.steps(f.steps))} steps, the output"
+    whose = "One step" if f.span == "one" else f"After {shown_steps(f.steps)}, the output"
     return (
         f"{whose} has a privacy loss above {setting(EPSILON, 'ε =', numbers.entered(f.epsilon))} with probability "
         f"<b>{f.probability(f.law.beyond)}</b>, of which <b>{f.probability(f.law.delta)}</b> counts towards δ, because "

@@ -16,7 +16,7 @@ from dpviz.charts.marks import floats
 from dpviz.fields import number, numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import RATE, SIGMA, STEPS, Answer, Formula, Metric, Note, Question, Slow, Words, setting, units
-from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE, shown_steps
 
 EPSILON = number("ptail")
 ORDERS = np.arange(1.0, 33.0)
@@ -154,9 +154,8 @@ def with_tail(answer: Answer[TailFacts], band: Band) -> Answer[TailFacts]:
 
 
 def headline(f: TailFacts) -> str:
-    steps = setting(STEPS, numbers.steps(f.steps))
     return (
-        f"After {steps} steps, the moments accountant proves <b>δ ≤ {numbers.delta(f.delta)}</b> at "
+        f"After {shown_steps(f.steps)}, the moments accountant proves <b>δ ≤ {numbers.delta(f.delta)}</b> at "
         f"{setting(EPSILON, 'ε =', numbers.entered(f.epsilon))}, with the order <b>λ = {f.order:.0f}</b>."
     )
 

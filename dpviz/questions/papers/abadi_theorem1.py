@@ -13,7 +13,7 @@ from dpviz.accounting.no_answer import NoAnswer
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot
 from dpviz.fields import number, numbers
 from dpviz.questions import DELTA, RATE, SIZE, STEPS, Answer, Formula, Metric, Note, Question, Words, setting, units
-from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE, shown_steps
 from dpviz.questions.methods import coarse
 
 EPSILON = number("pteps")
@@ -117,7 +117,7 @@ def headline(f: LeastNoiseFacts) -> str:
         )
     target = setting(EPSILON, "ε =", numbers.entered(f.epsilon))
     return (
-        f"For {target} after {setting(STEPS, numbers.steps(f.steps))} steps, the moments accountant needs "
+        f"For {target} after {shown_steps(f.steps)}, the moments accountant needs "
         f"<b>σ ≥ {numbers.up(f.noise_multiplier)}</b>, so <b>c₂ = {numbers.plain(f.c2)}</b>; strong composition needs "
         f"<b>{numbers.up(f.strong)}</b>."
     )
