@@ -75,7 +75,7 @@ def noise_scale_epsilon(*, dimension: Any, ratio: Any, delta: Any) -> Array:
         epsilon = np.maximum(epsilon + np.where(np.isfinite(step), step, 0.0), 0.0)
     while (over := _delta(epsilon, dimension, slope)[0] > delta).any():
         epsilon, nudge = np.where(over, epsilon * (1.0 + nudge) + nudge, epsilon), 4.0 * nudge
-    return epsilon
+    return np.asarray(epsilon)
 
 
 def _checked(dimension: Any, ratio: Any) -> tuple[Array, Array]:
@@ -95,11 +95,10 @@ def _delta(epsilon: Array, dimension: Array, slope: Array) -> tuple[Array, Array
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.log((slope - epsilon / dimension) / narrow)
         right = np.log((slope + epsilon / dimension) / wide)
-    delta, change = np.maximum(
-        _tail(left, dimension, epsilon, -narrow, slope, -1.0), _tail(right, dimension, epsilon, wide, -slope, 1.0)
-    )
+    below = _tail(left, dimension, epsilon, -narrow, slope, -1.0)
+    delta, change = np.maximum(below, _tail(right, dimension, epsilon, wide, -slope, 1.0))
     above = delta * (1.0 + DOUBT + ROUNDING * np.sqrt(dimension))
-    return np.minimum(np.where(slope > 0.0, above, 0.0), 1.0), change
+    return np.asarray(np.minimum(np.where(slope > 0.0, above, 0.0), 1.0)), np.asarray(change)
 
 
 def _tail(threshold: Array, dimension: Array, epsilon: Array, rate: Array, offset: Array, side: float) -> Array:
@@ -117,7 +116,7 @@ def _tail(threshold: Array, dimension: Array, epsilon: Array, rate: Array, offse
         excess = np.maximum(n * (offset[..., None] + rate[..., None] * np.exp(v)) - epsilon[..., None], 0.0)
         law, lost = np.exp(_log_density(v, n)), np.exp(-excess)
     sums = np.stack([-(law * np.expm1(-excess)) @ weight, (law * lost) @ weight])
-    return np.where(np.isfinite(near), sums * deviation, 0.0)
+    return np.asarray(np.where(np.isfinite(near), sums * deviation, 0.0))
 
 
 def _log_density(v: Array, dimension: Array) -> Array:

@@ -46,7 +46,7 @@ def reticent(data: bytes) -> tuple[str, bytes]:
     """The kind of a message to the browser, and the message without what it says of the machine."""
     message = ForwardMsg()
     message.ParseFromString(data)
-    kind = message.WhichOneof("type")
+    kind = str(message.WhichOneof("type"))
     if kind != "new_session":
         return kind, data
     session = message.new_session
