@@ -15,6 +15,7 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import LATER, Answer, AnyAnswer, AnyQuestion, guessing
 from dpviz.questions.attack import ATTACK
+from dpviz.questions.attack.release import RELEASE
 from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC, RocFacts
 from dpviz.questions.budget import BUDGET
@@ -189,6 +190,12 @@ def roc(answer: Answer[RocFacts]) -> str:
     )
 
 
+ONE_RELEASE = (
+    "Before a whole training, one number. It is published with noise. The two curves show which outputs are likely "
+    "without you and with you. **ε** says how far apart they may be: at every output, one is at most e^ε times the "
+    "other. That is the grey band. **δ** is the area that may leave it. An attacker says “in” to the right of the "
+    "dashed line. Pull it: at no place is the attacker right more often than the headline says."
+)
 TYPICAL = (
     "DP protects every possible row, even the most unusual one. **Bayesian DP** is weaker: it protects rows drawn from "
     "the same distribution as the data, but not outliers. Most gradients are much closer together than in the worst "
@@ -251,6 +258,7 @@ class Stop:
 
 STOPS = (
     Stop("What does ε mean?", meaning, {"curves": "moments.renyi_improved"}),
+    Stop("What does one release tell?", ONE_RELEASE, {"aview": RELEASE.asked_as}, RELEASE, ATTACK),
     Stop("Why count moments?", moments, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
     Stop("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=with_larger_batches),
     Stop("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),

@@ -33,31 +33,31 @@ def test_a_door_leads_to_its_question(page: Page) -> None:
 @pytest.mark.sweep
 def test_the_wheel_leads_through_the_story(page: Page) -> None:
     """A link opens at its stop; text, chart and address go on together, and settings go along to another page."""
-    open_page(page, stop=3)
-    third, fifth = main_area(page).get_by_text("3 of 9 ·"), main_area(page).get_by_text("5 of 9 ·")
-    expect(third).to_be_in_viewport()
+    open_page(page, stop=4)
+    fourth, sixth = main_area(page).get_by_text("4 of 10 ·"), main_area(page).get_by_text("6 of 10 ·")
+    expect(fourth).to_be_in_viewport()
     chart = main_area(page).locator(".js-plotly-plot").first
     expect(headline(page)).to_contain_text("With noise")
     before = chart_data(page)["data"]
     chart.evaluate("element => { element.mine = true; }")
-    place = box(third)
+    place = box(fourth)
     page.mouse.move(1100, 500)
     page.mouse.wheel(0, 10)
     wait_idle(page, settle_ms=400)
-    expect(page).to_have_url("/?stop=3&v=3")
+    expect(page).to_have_url("/?stop=4&v=3")
     for _ in range(10):
         page.mouse.wheel(0, 100)
-    expect(page).to_have_url("/?stop=5&v=3")
+    expect(page).to_have_url("/?stop=6&v=3")
     wait_idle(page)
     expect(headline(page)).to_contain_text("no attack is right more than")
     expect(headline(page)).to_be_in_viewport()
-    expect(fifth).to_be_in_viewport()
-    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 9")
+    expect(sixth).to_be_in_viewport()
+    expect(main_area(page).locator("[data-here]")).to_contain_text("6 of 10")
     assert chart.evaluate("element => element.mine"), "another chart stands there"
     assert chart_data(page)["data"] != before
-    assert abs(place["y"] - box(third)["y"] - 1010) <= 1, "the page jumped"
+    assert abs(place["y"] - box(fourth)["y"] - 1010) <= 1, "the page jumped"
     main_area(page).get_by_role("button", name="Stop before").press("Enter")
-    expect(page).to_have_url("/?stop=4&v=3")
+    expect(page).to_have_url("/?stop=5&v=3")
     slider(page, "sigma").first.press("ArrowRight")
     wait_idle(page)
     main_area(page).locator("[data-here]").get_by_role("button", name="Open in Compose").click()

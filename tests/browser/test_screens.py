@@ -159,7 +159,7 @@ def test_on_a_phone_half_of_the_story_s_screen_is_left_for_its_text(page: Page) 
 @pytest.mark.parametrize("page", [PHONE | {"viewport": {"width": 844, "height": 390}}], indirect=True)
 def test_on_its_side_the_story_s_text_chart_and_controls_are_in_sight_together(page: Page) -> None:
     open_page(page, stop=4)
-    here = main_area(page).get_by_text("4 of 9 ·")
+    here = main_area(page).get_by_text("4 of 10 ·")
     for thing in (main_area(page).locator(".dpviz-chart"), slider(page, "sigma").last, slider(page, "steps"), here):
         expect(thing).to_be_in_viewport(ratio=0.95)
 

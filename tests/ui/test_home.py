@@ -56,7 +56,7 @@ def rest_on(at, number, n):
 
 def told(at):
     """The texts of all stops, in their order."""
-    return [one.value for one in at.markdown if " of 9 · " in one.value]
+    return [one.value for one in at.markdown if " of 10 · " in one.value]
 
 
 @pytest.mark.parametrize("number", [str(n) for n, _ in enumerate(STOPS, 1)])
@@ -64,7 +64,7 @@ def told(at):
 def test_each_stop_is_an_address_and_can_be_gone_into(number):
     stop = STOPS[int(number) - 1]
     at = open_app("home", f"stop={number}&sigma=3")
-    assert [text.split("**")[1] for text in told(at)] == [f"{n} of 9 · {s.title}" for n, s in enumerate(STOPS, 1)]
+    assert [text.split("**")[1] for text in told(at)] == [f"{n} of 10 · {s.title}" for n, s in enumerate(STOPS, 1)]
     assert len(charts(at)) == 1
     assert at.session_state["value.stop"] == number
     leave = at.button(key=f"open.story.{number}")
@@ -87,7 +87,7 @@ def test_the_chart_shows_the_stop_that_the_scroll_rests_on():
     rest_on(at, "4", 2.0)
     assert at.session_state["value.stop"] == "4"
     assert charts(at) != drawn
-    assert [text for text in texts if "4 of 9" not in text] == [text for text in told(at) if "4 of 9" not in text]
+    assert [text for text in texts if "4 of 10" not in text] == [text for text in told(at) if "4 of 10" not in text]
     rest_on(at, "1", 3.0)
     assert charts(at) == drawn
     rest_on(at, "2", 2.5)  # one that comes late
@@ -102,16 +102,16 @@ def test_a_scroll_changes_no_number():
     assert at.session_state["value.sigma"] == 2.0
     assert at.session_state["value.curves"] == ("closed_form",)
     before = told(at)
-    assert "10 times as large" in before[2]
+    assert "10 times as large" in before[3]
     enter(at, "sigma", "4")
     assert [one != other for one, other in zip(before, told(at), strict=True)] == [stop.counts for stop in STOPS]
 
 
 def test_a_bad_stop_is_told():
-    at = open_app("home", "stop=10&sigma=-1")
+    at = open_app("home", "stop=11&sigma=-1")
     warnings = "; ".join(warning.value for warning in at.warning)
     assert "not -1; try" in warnings
-    assert "not one of 1, 2, 3, 4, 5, 6, 7, 8, 9" in warnings
+    assert "not one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10" in warnings
     assert at.session_state["value.stop"] == "1"
 
 
