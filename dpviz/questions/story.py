@@ -194,7 +194,7 @@ ONE_RELEASE = (
     "Before a whole training, one number. It is published with noise. The two curves show which outputs are likely "
     "without you and with you. **ε** says how far apart they may be: at every output, one is at most e^ε times the "
     "other. That is the grey band. **δ** is the area that may leave it. An attacker says “in” to the right of the "
-    "dashed line. Pull it: at no place is the attacker right more often than the headline says."
+    "dashed line. Wherever that line stands, the attacker is not right more often than the headline says."
 )
 TYPICAL = (
     "DP protects every possible row, even the most unusual one. **Bayesian DP** is weaker: it protects rows drawn from "

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+import dpviz
 from dpviz.questions.catalogue import QUESTIONS
 from tests.browser.driver import (
     PHONE,
@@ -12,6 +13,7 @@ from tests.browser.driver import (
     finger,
     handed_out,
     headline,
+    main_area,
     middle,
     open_page,
     slider,
@@ -76,6 +78,21 @@ def test_marks_are_pulled_whose_controls_are_not_in_sight(page: Page) -> None:
     page.get_by_role("radio", name="Mechanism").click()
     wait_idle(page)
     assert f"sigma={text(page, 'sigma').input_value()}" in page.url
+    assert everything(page) == afresh(page)
+
+
+def test_the_attacker_s_threshold_is_pulled_and_what_it_finds_follows(page: Page) -> None:
+    open_page(page, "attack", aview="release")
+    tile = main_area(page).get_by_text("false alarms").first
+    expect(tile).to_contain_text("30.3")
+    pull(page, knob(page, "x"), 80)
+    expect(tile).not_to_contain_text("30.3")
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    threshold = float(page.url.split("onecut=")[1].split("&")[0])
+    facts = dpviz.ask("release", threshold=threshold).answer.facts
+    assert threshold > 0.5
+    expect(tile).to_contain_text(f"{100 * facts.false_alarms:.1f}")
     assert everything(page) == afresh(page)
 
 

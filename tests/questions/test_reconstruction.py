@@ -32,9 +32,9 @@ def test_the_ring_and_the_curve_are_of_the_chosen_noise(against: str) -> None:
     assert ring.y == facts.right / 50
     assert ring.x == pytest.approx({"sigma": 4.0, "counts": 200.0, "epsilon": facts.epsilon}[against])
     rebuilt, most = plot.lines
-    assert rebuilt.at(ring.x) == pytest.approx(facts.mean, abs=0.03 if against == "counts" else 1e-9)
+    assert rebuilt.at(ring.x) == pytest.approx(facts.mean, abs=1e-9)
     assert (np.diff(rebuilt.x) > 0.0).all()
-    assert most.at(ring.x) == pytest.approx(facts.most, abs=0.02 if against == "counts" else 1e-9)
+    assert most.at(ring.x) == pytest.approx(facts.most, abs=1e-9)
 
 
 def test_more_noise_lowers_epsilon_and_what_any_attack_can_reach() -> None:

@@ -93,7 +93,8 @@ def reconstruction(
         float(most_right(counts, noise_std)),
     )
     if against == "counts":
-        m = np.unique(np.geomspace(max(bits / 8, 1.0), max(4.0 * bits, counts), 17).round())
+        last = min(max(4.0 * bits, 2.0 * counts), COUNTS.high)
+        m = np.unique(np.append(np.geomspace(max(bits / 8, 1.0), last, 16).round(), counts))
         return Answer(along_counts(facts, m, seed), facts)
     sigma = np.unique(np.append(NOISES, noise_std))
     return Answer(along_noise(facts, sigma, attack), facts)
@@ -149,7 +150,7 @@ def lines(x: Array, shares: tuple[Array, Array, Array], most: Array, fact: Colum
         Line("rebuilt", "least squares", x, mean, look.SOLID, color=look.ORANGE, spread=(low, high), hover=(fact,)),
         Line(
             "most",
-            "no attack above",
+            "any attack, on average",
             x,
             most,
             look.SOLID,
@@ -190,7 +191,7 @@ def picture(answer: Answer[ReconstructionFacts]) -> list[Block]:
     """The secret bits, and beside them what was rebuilt: full dots are ones, and wrong ones are red."""
     f = answer.facts
     at = np.arange(f.bits)
-    column, row = at % WIDE, -(at // WIDE)
+    column, row = at % WIDE, at // WIDE
     wrong = f.secret != f.rebuilt
     rows = math.ceil(f.bits / WIDE)
     dots = []
@@ -208,7 +209,7 @@ def picture(answer: Answer[ReconstructionFacts]) -> list[Block]:
     return [
         LinePlot(
             x=Axis("left: secret bits; right: rebuilt", name="column", shown=(-1.0, 2.0 * WIDE + 3.0)),
-            y=Axis("row", shown=(-float(rows), 1.0)),
+            y=Axis("row", shown=(-1.0, float(rows))),
             lines=(),
             dots=tuple(dots),
             summary=f"{f.bits} secret bits, {ones} of them ones; {f.bits - f.right} of the rebuilt ones are wrong.",
@@ -265,7 +266,8 @@ ASSUMPTIONS = """
   with μ = √m/σ. A person who is in fewer of the subsets loses less.
 - **The attack** solves for all bits at once by least squares and rounds to the nearest bit. It knows the subsets, but
   no bit. It is not the best attack.
-- **“No attack above”** bounds the expected share of right bits of every attack, also of one that knows all other bits.
+- **“Any attack, on average”** bounds the expected share of right bits of every attack, also of one that knows all other
+  bits. By chance a single release may give more.
 - **The theorem** (Dinur & Nissim 2003): noise well below √n lets an attacker rebuild nearly all bits from enough
   counts, in a short time. It gives no exact place; √n is its order.
 - **Error bars** go from the worst to the best of 40 noises, of which 20 are the opposites of the others.

@@ -189,7 +189,7 @@ def drawing(f: ReleaseFacts, laws: Laws, outputs: Array, present: Bools) -> Line
         ),
         dots=tuple(piles(f, laws, outputs, present, names)),
         areas=(band, left),
-        guides=(Guide("x", f.threshold, "above: the attacker says “in”", sets=THRESHOLD),),
+        guides=(Guide("x", f.threshold, "says “in” above", sets=THRESHOLD),),
         end_values=False,
         summary=(
             f"Two laws of one output. At ε = {numbers.entered(f.epsilon)} the law with {who} leaves the band around "
