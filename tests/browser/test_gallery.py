@@ -109,7 +109,7 @@ def test_a_page_fits_every_screen_in_its_theme(browser: Browser, folder: Path, o
         assert below >= bottom(page.locator("#chart")), "the text about the file stands below the chart"
 
 
-@pytest.mark.sweep
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_every_slider_of_the_whole_folder_moves_its_chart(browser: Browser, tmp_path: Path) -> None:
     write(tmp_path, app=APP, jobs=2)
