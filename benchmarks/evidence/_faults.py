@@ -2011,4 +2011,32 @@ FAULTS = (
         '""',
         _SCRIPTS,
     ),
+    Fault(
+        "the scale of noise is told in one direction only",
+        "dpviz/accounting/noise_scale.py",
+        "delta, change = np.maximum(below, _tail(right, dimension, epsilon, wide, -slope, 1.0))",
+        "delta, change = below",
+        "tests/accounting/test_noise_scale.py::test_delta_is_that_of_the_chi_squared_law_and_rounded_up",
+    ),
+    Fault(
+        "the ε of a scale stops below the solution",
+        "dpviz/accounting/noise_scale.py",
+        "    while (over := _delta(epsilon, dimension, slope)[0] > delta).any():",
+        "    while (over := _delta(epsilon, dimension, slope)[0] > 2.0 * delta).any():",
+        "tests/accounting/test_noise_scale.py::test_epsilon_inverts_delta_and_both_directions_are_alike",
+    ),
+    Fault(
+        "the scale of noise counts the parameters of one step",
+        "dpviz/questions/check/public_size.py",
+        "noise_scale_epsilon(dimension=dimension * steps,",
+        "noise_scale_epsilon(dimension=dimension + 0 * steps,",
+        "tests/questions/test_public_size.py::test_the_scale_alone_costs",
+    ),
+    Fault(
+        "a divisor of the loader follows the planned N",
+        "dpviz/questions/check/public_size.py",
+        "    return records // math.ceil(records",
+        "    return planned // math.ceil(records",
+        "tests/questions/test_public_size.py::test_a_sum_is_divided_by",
+    ),
 )
