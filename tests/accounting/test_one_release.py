@@ -69,7 +69,7 @@ def test_rounding_never_costs_privacy(laws: NoiseLaws, step: float) -> None:
 
 
 def test_rounding_that_is_too_fine_says_what_would_do() -> None:
-    with pytest.raises(ValueError, match=f"more than {MOST_STEPS:,d}: round to 0.022 or more, or to 0"):
+    with pytest.raises(ValueError, match=f"more than {MOST_STEPS:,d}: round to 0.011 or more, or to 0"):
         NOISE[2].rounded(1e-4)
 
 

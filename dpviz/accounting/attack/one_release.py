@@ -108,14 +108,14 @@ class NoiseLaws(Laws):
         return min(math.exp(self.mechanism.pair().log_delta(epsilon)) * (1.0 + 1e-9), 1.0)
 
     def rounded(self, step: float) -> "StepLaws":
-        """The output rounded to the nearest multiple of `step`, and kept within 40 scales of both centres.
+        """The output rounded to the nearest multiple of `step`, and kept within 20 scales of both centres.
 
         Post-processing: δ(ε) is at most what it was. The multiples next to the ends stand for all that lies beyond.
 
         Raises:
             ValueError: there are more than MOST_STEPS of them.
         """
-        reach = 40.0 * self.scale
+        reach = 20.0 * self.scale
         first, last = math.floor(-reach / step), math.ceil((self.shift + reach) / step)
         if last - first > MOST_STEPS:
             raise ValueError(
