@@ -80,8 +80,8 @@ def public_size(
     for kind in FOLLOWING:
         pair = divisors(kind, size, sample_rate)
         if pair[0] != pair[1]:
-            drawn = look.SOLID if kind == divisor else look.DASHED
-            lines.append(Line(kind, DIVISOR.options[kind], x, along(x, dimension, pair, delta), drawn))
+            style = look.SOLID if kind == divisor else look.DASHED
+            lines.append(Line(kind, DIVISOR.options[kind], x, along(x, dimension, pair, delta), style))
     scale = float(along(np.array([steps]), dimension, (mine, without), delta)[0])
     right = 0.5 + 0.5 * float(dpviz.noise_scale_delta(0.0, dimension=dimension * steps, ratio=mine / without))
     facts = PublicSizeFacts(
