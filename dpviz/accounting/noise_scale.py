@@ -61,7 +61,7 @@ def noise_scale_epsilon(*, dimension: Any, ratio: Any, delta: Any) -> Array:
         ValueError: a value is out of range.
 
     >>> round(float(noise_scale_epsilon(dimension=26_010 * 150, ratio=10_000 / 9_999, delta=1e-5)), 3)
-    1.051
+    1.047
     """
     delta = _validate.delta(delta)
     dimension, slope = _checked(dimension, ratio)

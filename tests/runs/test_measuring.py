@@ -138,7 +138,7 @@ def test_without_the_extra_the_one_command_is_said(make_engine: Makes, monkeypat
     monkeypatch.setattr(connection, "NEEDED", ("not_there_at_all",))
     engine = make_engine()
     measurement = engine.measure(counted("never"))
-    assert "not_there_at_all, which is not installed: pip install 'dpviz[train]'" in measurement.problem
+    assert "not_there_at_all, which is not installed here: pip install 'dpviz[train]'" in measurement.problem
     time.sleep(0.5)
     assert local.find(engine.folder) is None
 
