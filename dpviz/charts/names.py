@@ -461,6 +461,8 @@ def _on_upright(name: str, place: float, plane: Plane, rows: list[list[Span]]) -
     begin = place * plane.width - width * left
     free = (i for i, row in enumerate(rows) if all(begin + width <= low or high <= begin for low, high in row))
     row = next(free, len(rows))
-    rows[row:] = [[*(rows[row] if row < len(rows) else ()), (begin, begin + width)], *rows[row + 1 :]]
+    if row == len(rows):
+        rows.append([])
+    rows[row].append((begin, begin + width))
     side: Annotation = {"xanchor": "right" if left else "left", "xshift": -_INDENT if left else _INDENT}
     return _on_paper(name, place, 1, name=UPRIGHT, **side, yanchor="top", yshift=-16 * row)

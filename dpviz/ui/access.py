@@ -16,7 +16,7 @@ import re
 import secrets
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -249,6 +249,19 @@ def framing(allowed: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"content-security-policy", f"frame-ancestors 'self' {' '.join(sites)}".encode("ascii")),)
 
 
+def with_headers(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
+    """Sends with these headers, in place of the app's own of the same names and of what it says of frames."""
+    ours = {b"x-frame-options", *(name for name, _ in headers)}
+
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            others = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
+            message = {**message, "headers": [*others, *headers]}
+        await send(message)
+
+    return guarded
+
+
 class Guard:
     """Lets only the owner through, and only from pages of this server; nobody else frames or embeds the answers.
 
@@ -266,13 +279,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ours = {b"x-frame-options", *(name for name, _ in self._headers)}
-                others = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
-                message = {**message, "headers": [*others, *self._headers]}
-            await send(message)
-
+        guarded = with_headers(send, self._headers)
         why, answer = refusal(scope), None
         if not why:
             why, answer = self._admission(scope)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpviz.ui.access import HEADERS, POLICY_VIOLATION, framing, refusal
+from dpviz.ui.access import HEADERS, POLICY_VIOLATION, framing, refusal, with_headers
 from dpviz.ui.public.doors import METHODS, Door, Doors
 from dpviz.ui.public.limits import TURNS, Allowance, Allowances, Sockets, Turn, visitor
 from dpviz.ui.public.messages import ImproperMessage, reticent, taken
@@ -54,13 +54,7 @@ class PublicGuard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ours = {b"x-frame-options", *(name for name, _ in self._headers)}
-                others = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
-                message = {**message, "headers": [*others, *self._headers]}
-            await send(message)
-
+        guarded = with_headers(send, self._headers)
         answer = self._answered(scope)
         if answer is not None and scope["type"] == "websocket":
             await _deny(answer, scope, receive, send)
