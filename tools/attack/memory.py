@@ -23,7 +23,6 @@ import numpy as np
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
-from websockets.sync.client import connect
 
 from dpviz.questions.gradient_fields import COUNT, DIMENSIONS, PAIRING, SOURCE, VECTORS
 from dpviz.ui import server
@@ -31,7 +30,7 @@ from dpviz.ui.page import ADDRESSES
 from dpviz.ui.registry import FIELDS
 from tests.browser.driver import ROOT, running_app
 from tests.questions.test_every_question import value
-from tools.attack.crowd import resident
+from tools.attack import crowd
 
 LINKS, UPLOADS = 200, 20
 ROWS = 2_000_000  # of each upload: 16 MB as a file, and again as numbers
@@ -115,16 +114,8 @@ class Visitor:
 
 @contextmanager
 def visitor(url: str) -> Iterator[Visitor]:
-    port = urlsplit(url).port or 0
-    with connect(
-        f"ws://127.0.0.1:{port}/_stcore/stream",
-        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]
-        subprotocols=["streamlit"],  # type: ignore[list-item]
-        open_timeout=PATIENCE,
-        max_size=None,
-        proxy=None,
-    ) as socket:
-        yield Visitor(socket, port)
+    with crowd.visitor(url) as socket:
+        yield Visitor(socket, urlsplit(url).port or 0)
 
 
 def link(draw: random.Random) -> tuple[str, str]:
@@ -192,20 +183,20 @@ def all_of(work: Callable[[int], None], count: int) -> tuple[int, list[str]]:
             except Exception as error:
                 faults.append(f"{type(error).__name__}: {error}"[:200])
 
-    crowd = [threading.Thread(target=visit) for _ in range(VISITORS)]
-    for one in crowd:
+    visitors = [threading.Thread(target=visit) for _ in range(VISITORS)]
+    for one in visitors:
         one.start()
-    for one in crowd:
+    for one in visitors:
         one.join()
     return sound[0], faults
 
 
 def settled(url: str) -> float:
     """MB that the app holds once the sessions that ended are gone: the least of what is seen."""
-    least, end = resident(url), time.monotonic() + server.AWAY + SETTLE
+    least, end = crowd.resident(url), time.monotonic() + server.AWAY + SETTLE
     while time.monotonic() < end:
         time.sleep(5.0)
-        least = min(least, resident(url))
+        least = min(least, crowd.resident(url))
     return least
 
 
@@ -226,7 +217,7 @@ def table(links: int = LINKS, uploads: int = UPLOADS, seed: int = 1) -> str:
         ):
             begun = time.monotonic()
             sound, faults = all_of(work, count)
-            took, at_once = time.monotonic() - begun, resident(url)
+            took, at_once = time.monotonic() - begun, crowd.resident(url)
             after = settled(url)
             rows.append(
                 f"| {kind} | {sound} of {count} | {took:.0f} s | {before:.0f} MB | {at_once:.0f} MB | {after:.0f} MB | "
