@@ -13,7 +13,7 @@ from dpviz._arrays import Array, Bools
 from dpviz.accounting.attack.reconstruction import Rebuilt, rebuild
 from dpviz.accounting.pld.single_step import gaussian_epsilon
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, Ring, Scatter, look
-from dpviz.fields import choice, number, numbers
+from dpviz.fields import Number, choice, number, numbers
 from dpviz.questions import (
     DELTA,
     Answer,
@@ -167,13 +167,13 @@ def share_plot(
     axis: Axis,
     curves: tuple[Line, ...],
     place: float,
-    sets: object,
+    sets: Number | None,
     guides: list[Guide],
 ) -> LinePlot:
     """The curves, this release as a ring, and guessing."""
     share = f.right / f.bits
     text = f"this release: {f.right} of {f.bits} bits"
-    ring = Ring(place, share, text, look.ORANGE, name=numbers.tenths(share), sets=(sets, None))  # type: ignore[arg-type]
+    ring = Ring(place, share, text, look.ORANGE, name=numbers.tenths(share), sets=(sets, None))
     return LinePlot(
         x=axis,
         y=Axis(

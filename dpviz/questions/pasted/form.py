@@ -281,7 +281,8 @@ def _batch_from_rate(readings: dict[str, list[Reading]], loader: str) -> None:
     for rate in readings["rate"]:
         if size and given and rate.value and 1.0 / rate.value in loader_batches(size, given, loader):
             continue
-        batch = None if size is None or rate.value is None else round(rate.value * size)
-        same = batch is not None and size is not None and abs(rate.value * size - batch) <= 1e-9 * batch  # type: ignore[operator]
+        product = None if size is None or rate.value is None else rate.value * size
+        batch = None if product is None else round(product)
+        same = product is not None and batch is not None and abs(product - batch) <= 1e-9 * batch
         if not same or batch != given:
             readings[BATCH.key].append(Reading(batch if same else None, rate.line))

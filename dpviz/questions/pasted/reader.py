@@ -223,8 +223,8 @@ def _all_readings(bindings: Bindings) -> dict[str, list[Reading]]:
     clip, batch = single(readings["clip"]), single(readings[BATCH.key])
     for key, share in (("sum_std", 1.0), ("mean_std", batch)):
         for value, line in readings.pop(key):
-            scaled = value is not None and clip and share
-            readings[NOISE.key].append(Reading(value * share / clip if scaled else None, line))  # type: ignore[operator]
+            noise = value * share / clip if value is not None and clip and share else None
+            readings[NOISE.key].append(Reading(noise, line))
     return readings
 
 
