@@ -1199,6 +1199,20 @@ FAULTS = (
         "tests/training/test_methods.py::test_two_langevin_steps_by_hand",
     ),
     Fault(
+        "the learning rate multiplies the mean of clipped gradients itself",
+        "dpviz/training/methods/dp_sgd.py",
+        "alpha=-step_size / unit)",
+        "alpha=-step_size)",
+        "tests/training/test_methods.py::test_steps_are_the_same_at_every_clip_that_all_gradients_exceed",
+    ),
+    Fault(
+        "an earlier run's rate is read as if it were in units of C",
+        "dpviz/training/values.py",
+        "return settings if unit or ",
+        "return settings if True or ",
+        "tests/training/test_methods.py::test_a_stored_run_that_does_not_say_its_rate_s_unit_takes_steps_of_the_same_length",
+    ),
+    Fault(
         "all parameters get the same noise",
         "dpviz/training/methods/base.py",
         "return vector.new_empty(vector.shape).normal_(0.0, std, generator=self.generator)",

@@ -23,6 +23,10 @@ OWN_DATA = "own:python"  # of a program of somebody: no description of that name
 
 # Method → what its runs did before it could be chosen, where a stored run does not say.
 _UNSAID = {"dp_sgld": {"langevin_noise": "algorithm1"}}
+# Stored beside the values: what one learning rate is a step of. A run without it is from before the rate of these
+# methods was in units of C: it multiplied the mean of clipped gradients itself, C included.
+_RATE_UNIT, _RATE_IN_C = "rate_unit", "C"
+_ONCE_WITHOUT_UNIT = frozenset({"dp_sgd", "dpvi"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +96,7 @@ class RunValues:
     method: Annotated[str, "Each says which of these settings it `reads`."] = "dp_sgd"
     policy: str = "fixed"
     optimiser: Annotated[str, "Of methods that leave the choice."] = "sgd"
-    learning_rate: Annotated[float, "As in Li et al. 2019, Algorithm 1."] = 5.0
+    learning_rate: Annotated[float, "Where it is of the gradient itself, as in Li et al. 2019, Algorithm 1."] = 0.5
     learning_rate_end: float = 0.2
     momentum: float = 0.9
     step_exponent: Annotated[float, "p of η_t = η₁ t^(−p): 1/3, or 0 for a fixed step."] = 1.0 / 3.0
@@ -173,7 +177,8 @@ class RunValues:
 
     def to_json(self) -> dict[str, Any]:
         """A dict of JSON values; `from_json` gives the same settings back."""
-        return dataclasses.asdict(self) | {"origins": [origin.to_json() for origin in self.origins]}
+        origins = [origin.to_json() for origin in self.origins]
+        return dataclasses.asdict(self) | {"origins": origins, _RATE_UNIT: _RATE_IN_C}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
@@ -181,12 +186,15 @@ class RunValues:
         distances it measured is from before there was a choice: pairs; one that names no definition: 1; and so is an
         adaptive one that names no margin: 50 epochs. One that does not say where its noise came from is from before it
         was secret: seeded. A dp_sgld one that does not say how much noise its steps add is from before there was a
-        choice: that of Algorithm 1.
+        choice: that of Algorithm 1. One that does not say what its learning rate is a step of has the rate of its
+        time, which is read in units of C.
 
         Raises:
             ValueError: for a key that does not exist, named.
         """
         values = json.loads(stored) if isinstance(stored, str) else dict(stored)
+        if (unit := values.pop(_RATE_UNIT, None)) not in (None, _RATE_IN_C):
+            raise ValueError(f"Expected {_RATE_UNIT}={unit!r} to be {_RATE_IN_C!r}.")
         names = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - names)
         if unknown:
@@ -201,7 +209,16 @@ class RunValues:
         values.setdefault("secure_noise", False)
         values = _UNSAID.get(values.get("method", ""), {}) | values
         values["origins"] = tuple(Origin.from_json(origin) for origin in values.get("origins") or ())
-        return cls(**values)
+        settings = cls(**values)
+        return settings if unit or "learning_rate" not in values else settings._rate_in_units_of_c()
+
+    def _rate_in_units_of_c(self) -> Self:
+        """These settings, whose rate was of the mean itself: a step of the same length. Fifteen digits, as 12 × 0.1 is
+        to be 1.2.
+        """
+        if self.method not in _ONCE_WITHOUT_UNIT or self.optimiser != "sgd":
+            return self
+        return self.with_(learning_rate=float(f"{self.learning_rate * self.max_grad_norm:.15g}"))
 
     def sample_rate(self, examples: int) -> float:
         """q for a training set of `examples`.

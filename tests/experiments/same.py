@@ -1,14 +1,13 @@
 """Whether a record is of an experiment as it stands."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.record import ExperimentRecord
 from dpviz.training.settings import RunSettings
 
-_OF_A_RUN = frozenset(field.name for field in fields(RunSettings))
+_OF_A_RUN = frozenset(RunSettings().to_json())
 
 
 def same_settings(experiment: Experiment, record: ExperimentRecord) -> bool:

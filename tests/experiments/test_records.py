@@ -215,7 +215,8 @@ def test_runs_with_other_thresholds_cost_the_same_and_are_drawn_as_recorded() ->
     for line in (fixed, scaled):
         assert (line.x[0], line.x[-1], len(line.x)) == (0.01, 100.0, 9)
     for arm, settings in record.settings.items():
-        threshold, step = settings["max_grad_norm"], settings["learning_rate"]
+        read = RunSettings.from_json(dict(settings))
+        threshold, step = read.max_grad_norm, float(f"{read.learning_rate / read.max_grad_norm:.6g}")
         values = record.values(arm, "test_accuracy")
         line = fixed if step == 8.0 else scaled
         at = list(line.x).index(threshold)

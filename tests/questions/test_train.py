@@ -230,7 +230,7 @@ def test_a_run_fills_the_plan_with_the_same_settings(settings: dict[str, Any]) -
 
 
 def test_the_script_trains_the_same_run() -> None:
-    settings = RunSettings(data="abalone", model="logistic", batch_size=64, steps=6, learning_rate=1.0)
+    settings = RunSettings(data="abalone", model="logistic", batch_size=64, steps=6, learning_rate=0.1)
     code = script.training(settings).split("summary =")[0].replace("from dpviz.training.loop import FreeRun, run", "")
     scope: dict[str, Any] = {}
     exec(code, scope)

@@ -14,7 +14,7 @@ from dpviz.training.settings import RunSettings
 digits = partial(load, "mnist-10k")
 # A fraction of a second; from a seed: the same numbers at every run of the tests.
 ABALONE = RunSettings(
-    data="abalone", model="logistic", batch_size=256, steps=20, learning_rate=2.0, evaluation_every=10,
+    data="abalone", model="logistic", batch_size=256, steps=20, learning_rate=0.2, evaluation_every=10,
     secure_noise=False,
 )  # fmt: skip
 

@@ -119,8 +119,9 @@ def p_values(kind, steps=60, **changed):
             eta = torch.empty(len(start) // 2).normal_(generator=coming).double()
         expected = true_sum(start, batch.x, batch.y, eta)
         state, info = method.step(state, batch)
-        # θ' − θ is −(η/B)(sum + noise) − η ∂prior in every method, B the expected size that the settings promise.
-        moved = (start - parameters).double() / info.step_size
+        # θ' − θ is −(η/B)(sum + noise) − η ∂prior in every method, B the expected size that the settings promise, or
+        # that with η/C where the rate is in units of C.
+        moved = (start - parameters).double() / info.step_size * (BOUND if kind.rate_in_c else 1.0)
         released = EXPECTED * (moved - (method.prior_gradient(start).double() if settings.prior_std else 0.0))
         residuals.append((released - expected) / (info.mechanism.noise_multiplier * BOUND))
         sizes.append(info.batch_size)

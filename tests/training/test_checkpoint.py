@@ -37,7 +37,7 @@ MORE: dict[str, dict[str, Any]] = {
     "dp_adam": {"method": "dp_adam", "learning_rate": 0.05},
     "dp_sgnht": {"method": "dp_sgnht", "learning_rate": 0.1, "max_grad_norm": 1.0, "prior_std": 1.0},
     "plain": {"method": "sgd"},
-    "mlp, last layer": {"model": "mlp", "learning_rate": 0.5},
+    "mlp, last layer": {"model": "mlp", "learning_rate": 0.05},
 }
 
 

@@ -60,7 +60,7 @@ def added(seed, network=None, **changed):
     for _ in range(8):
         before = state.parameters.clone()
         state, _ = method.step(state, batches())
-        rows.append((before - state.parameters) * EXPECTED)
+        rows.append((before - state.parameters) * EXPECTED * BOUND)
     return torch.stack(rows).double().numpy()
 
 

@@ -15,7 +15,7 @@ from dpviz.training.weights import stored_parameters
 from tests.training.small import ABALONE
 from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch
 
-RUN = ABALONE.with_(method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=1.0, evaluation_every=3)
+RUN = ABALONE.with_(method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=0.1, evaluation_every=3)
 
 
 def test_a_step_follows_the_gradient_of_the_elbo():
@@ -46,7 +46,9 @@ def test_a_step_follows_the_gradient_of_the_elbo():
         shift[at] = 1e-5
         by_hand.append((elbo(start + shift) - elbo(start - shift)) / 2e-5)
     method.step(state, batch)
-    torch.testing.assert_close((start - state.parameters) / 0.05, torch.tensor(by_hand).double(), atol=1e-8, rtol=1e-6)
+    torch.testing.assert_close(
+        (start - state.parameters) / (0.05 / 1e6), torch.tensor(by_hand).double(), atol=1e-8, rtol=1e-6
+    )
 
 
 def test_one_example_changes_the_sum_over_both_halves_by_at_most_the_bound():

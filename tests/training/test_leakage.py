@@ -18,7 +18,7 @@ from dpviz.training.settings import RunSettings
 from tests.training.small import ABALONE
 from tests.training.steps import gradients_by_hand
 
-SMALL = ABALONE.with_(model="mlp", learning_rate=1.0, evaluation_every=0)
+SMALL = ABALONE.with_(model="mlp", learning_rate=0.1, evaluation_every=0)
 
 
 def trained(folder: Path, settings: RunSettings) -> tuple[Path, dict]:

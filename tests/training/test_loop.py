@@ -271,7 +271,7 @@ def test_a_running_control_is_asked_four_times_a_second_at_most():
 
 
 def test_a_diverging_run_fails_and_keeps_its_record():
-    summary, events = recorded(ABALONE.with_(learning_rate=1e37, max_grad_norm=1e3, steps=50))
+    summary, events = recorded(ABALONE.with_(learning_rate=1e40, max_grad_norm=1e3, steps=50))
     assert (summary["state"], summary["reason"], events[-1]["kind"]) == ("failed", "not finite", "failed")
     assert "Lower the learning rate" in summary["text"]
     rows = told(events)

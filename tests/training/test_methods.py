@@ -44,11 +44,39 @@ def test_two_steps_of_dp_sgd_by_hand():
         batch = make_batch(seed=step)
         total = clipped_by_hand(reference, batch)
         momentum = 0.8 * momentum + (total + 1.3 * BOUND * noise) / EXPECTED
-        vector -= learning_rate(method.settings, step) * momentum
+        vector -= learning_rate(method.settings, step) / BOUND * momentum  # the rate is in units of C
         state, info = method.step(state, batch)
         assert (info.mechanism.noise_multiplier, info.mechanism.sample_rate) == (1.3, EXPECTED / EXAMPLES)
         assert (info.batch_size, info.expected, state.step) == (24, 20.0, step)
         torch.testing.assert_close(weights_of(network), vector, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("changed", [{}, {"optimiser": "adam"}, {"method": "dp_adam"}])
+def test_steps_are_the_same_at_every_clip_that_all_gradients_exceed(changed):
+    ends = []
+    for clip in (1e-3, 1e-6):
+        method, state, network = make(changed.get("method", "dp_sgd"), **changed | {"max_grad_norm": clip})
+        for step in range(3):
+            state, info = method.step(state, make_batch(seed=step))
+            assert float(info.norms.min()) > clip
+        ends.append(weights_of(network) - weights_of(make_network()))
+    torch.testing.assert_close(*ends, atol=1e-6, rtol=1e-3)
+    assert float(ends[0].norm()) > 0.01
+
+
+def test_a_stored_run_that_does_not_say_its_rate_s_unit_takes_steps_of_the_same_length():
+    """Its rate multiplied the mean itself where gradients are clipped before they are followed, and nowhere else."""
+    values = {"learning_rate": 12.0, "max_grad_norm": 0.1}
+    for changed, rate in (
+        ({}, 1.2), ({"method": "dpvi"}, 1.2), ({"optimiser": "adam"}, 12.0), ({"method": "dp_adam"}, 12.0),
+        ({"method": "sgd"}, 12.0), ({"method": "dp_sgld"}, 12.0),
+    ):  # fmt: skip
+        stored = RunSettings(**values | changed).to_json()
+        assert RunSettings.from_json(stored).learning_rate == 12.0
+        del stored["rate_unit"]
+        assert RunSettings.from_json(stored).learning_rate == rate
+    with pytest.raises(ValueError, match="Expected rate_unit='N' to be 'C'"):
+        RunSettings.from_json({"rate_unit": "N"})
 
 
 @pytest.mark.parametrize(
@@ -122,7 +150,10 @@ def test_a_run_that_does_not_say_its_noise_added_that_of_algorithm_1():
     assert stored.pop("langevin_noise") == "sgld"
     earlier = RunSettings.from_json(stored)
     assert earlier.langevin_noise == "algorithm1"
-    now, then = (mechanism_at(one, 1, 60_000).noise_multiplier for one in (RunSettings(**stored), earlier))
+    now, then = (
+        mechanism_at(one, 1, 60_000).noise_multiplier
+        for one in (RunSettings(method="dp_sgld", learning_rate=0.1), earlier)
+    )
     assert now == pytest.approx(2**0.5 * then)
 
 

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings(data: str, model: str, **changed: object) -> RunSettings:
-    return RunSettings(data=data, model=model, batch_size=6, steps=3, learning_rate=0.5, threads=1).with_(**changed)
+    return RunSettings(data=data, model=model, batch_size=6, steps=3, learning_rate=0.05, threads=1).with_(**changed)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dpviz.runs.store.spool import Spool
 from dpviz.training.settings import RunSettings
 
 TINY = RunSettings(
-    data="abalone", model="logistic", batch_size=64, steps=6, learning_rate=1.0, evaluation_every=2, threads=1
+    data="abalone", model="logistic", batch_size=64, steps=6, learning_rate=0.1, evaluation_every=2, threads=1
 )
 
 

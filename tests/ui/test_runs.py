@@ -308,7 +308,7 @@ def test_what_the_form_knows_is_what_networks_are(folder: Path, data: str) -> No
 def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = RunSettings(data="own:tea", model="logistic", batch_size=6, steps=3, learning_rate=0.5, threads=1)
+    asked = RunSettings(data="own:tea", model="logistic", batch_size=6, steps=3, learning_rate=0.05, threads=1)
     here = record(engine, asked, events_of(asked))
     look = take(engine, here.id)
     assert any("public, as their owner declared" in condition for condition in look.claim.conditions)

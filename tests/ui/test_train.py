@@ -39,7 +39,7 @@ from tests.ui.driver import enter, open_app, open_part, press, put, said
 from tests.ui.runs_made import TINY, finished
 
 N = 3133  # of Abalone
-FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rate=1&t_learning_rate_end=0.2"
+FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rate=0.1&t_learning_rate_end=0.2"
 PARTS = tuple(dict.fromkeys(GROUPS.values()))
 MLP = TINY.with_(model="mlp")
 SIGMA = "t_model=logistic&t_noise_by=sigma"

@@ -12,6 +12,7 @@ from dpviz.experiments.record import ExperimentRecord, recorded
 from dpviz.fields import numbers
 from dpviz.questions import Answer, Block, Metric, Note, Question, Rerun, Words
 from dpviz.questions.papers.reached import spent
+from dpviz.training.settings import RunSettings
 
 RECORD, USUAL = "thresholds", "usual"
 CURVES = {"fixed": look.ORANGE, "scaled": look.BLUE}
@@ -23,7 +24,7 @@ class ThresholdRuns:
 
     Attributes:
         threshold: C.
-        step_size: η of the first step.
+        step_size: what multiplies the mean of clipped gradients at the first step: the learning rate ÷ C.
         accuracies: of the test data, by seed.
     """
 
@@ -102,9 +103,10 @@ def epsilon_of_each() -> float:
 
 def runs_of(record: ExperimentRecord, arm: str) -> ThresholdRuns:
     """The runs of one arm."""
-    settings = record.settings[arm]
+    settings = RunSettings.from_json(dict(record.settings[arm]))
     accuracies = tuple(record.values(arm, "test_accuracy").tolist())
-    return ThresholdRuns(settings["max_grad_norm"], settings["learning_rate"], accuracies)
+    clip = settings.max_grad_norm
+    return ThresholdRuns(clip, float(f"{settings.learning_rate / clip:.6g}"), accuracies)
 
 
 def thresholds() -> Answer[ClippingRunsFacts]:
@@ -210,7 +212,8 @@ def notes(f: ClippingRunsFacts) -> Iterator[Note]:
     )
     yield Note(
         f"The noise is σC. A large C adds noise where few gradients are that long; a small C with the same step size "
-        f"makes steps short. With step size {f.product:g}/C, noise moves the weights equally far at every C."
+        f"makes steps short. With step size {f.product:g}/C, noise moves the weights equally far at every C. Therefore "
+        f"the learning rate on the page Train is in units of C: these runs have the rate {f.product:g}."
     )
     yield Note(
         f"Recorded runs: {f.made}; make papers repeats them, and dpviz can train single runs again. Bars: lowest and "

@@ -16,6 +16,7 @@ from dpviz.fields import numbers
 from dpviz.questions import Answer, Block, Metric, Note, Question, Rerun, Words
 from dpviz.training.data import DATA_SETS
 from dpviz.training.models import MODELS as NETWORKS
+from dpviz.training.settings import RunSettings
 
 DELTA = 1e-5
 EPSILONS = (1, 3, 8)
@@ -90,7 +91,7 @@ class Reach:
             "σ": f"{self.noise_multiplier:g}",
             "batch": f"{self.batch_size:,}",
             "T": str(self.steps),
-            "step size": f"{self.learning_rate:g}",
+            "learning rate": f"{self.learning_rate:g}",
         }
 
 
@@ -125,19 +126,19 @@ def spent(result: Mapping[str, Any]) -> float:
 def reach(key: str, model: str, epsilon: float) -> Reach:
     """From what was recorded."""
     record, name = recorded(key), f"{model}_{epsilon:g}"
-    first, settings = record.of(name)[0].found, record.settings[name]
+    first, settings = record.of(name)[0].found, RunSettings.from_json(dict(record.settings[name]))
     return Reach(
         model=model,
-        data=settings["data"],
+        data=settings.data,
         made=record.made,
         examples=int(first["examples"]),
         planned=epsilon,
         epsilon=spent(first),
         accuracies=tuple(record.values(name, "test_accuracy").tolist()),
-        noise_multiplier=settings["noise_multiplier"],
-        batch_size=settings["batch_size"],
-        steps=settings["steps"],
-        learning_rate=settings["learning_rate"],
+        noise_multiplier=settings.noise_multiplier,
+        batch_size=settings.batch_size,
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
     )
 
 

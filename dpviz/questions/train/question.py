@@ -21,6 +21,7 @@ from dpviz.training.accounts.origins import conditions_of_start, names, on_the_s
 from dpviz.training.covered import DECLARED, NOT_COVERED
 from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import units_of
+from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.samplers import SAMPLERS, Poisson
@@ -221,6 +222,12 @@ def bayesian(settings: RunSettings) -> Iterator[Note]:
 
 def formulas(f: Planned) -> Iterator[Formula]:
     rate = numbers.plain(f.sample_rate, digits=4)
+    if rate_in_c(f.settings.method, f.settings.optimiser):
+        yield Formula(
+            "Step, without momentum",
+            r"\theta \leftarrow \theta - \frac{\eta}{C} \frac{\sum_i \bar g_i + \mathcal N(0, \sigma^2 C^2)}{B},\ "
+            rf"\eta = {numbers.plain(f.settings.learning_rate)},\ C = {numbers.plain(f.settings.max_grad_norm)}",
+        )
     yield Formula("Sampling rate", rf"q = \frac{{B}}{{N}} = \frac{{{f.settings.batch_size}}}{{{f.examples}}} = {rate}")
 
 
@@ -259,6 +266,19 @@ def spent(get: Reader) -> str:
     )
 
 
+def rate_in_c(method: str, optimiser: str) -> bool:
+    """Whether the learning rate multiplies the mean of clipped gradients ÷ C; that of Adam is the length of a step."""
+    return METHODS[method].rate_in_c and optimiser == "sgd"
+
+
+def rate_unit(get: Reader) -> str:
+    """What the learning rate multiplies, where that is the mean of clipped gradients ÷ C."""
+    if not rate_in_c(get(FIELDS["method"]), get(FIELDS["optimiser"])):
+        return ""
+    rate = numbers.plain(get(FIELDS["learning_rate"]) / get(FIELDS["max_grad_norm"]))
+    return f"in units of C: {rate} × the mean of clipped gradients"
+
+
 def layout(get: Reader) -> Layout:
     """The settings that act, in their groups."""
     act = acting(lambda name: get(FIELDS[name]))
@@ -267,8 +287,12 @@ def layout(get: Reader) -> Layout:
     for name, group in GROUPS.items():
         field: AnyField = FIELDS[name]
         if name in act and field not in (*LEARNED.fields, *START.fields):
-            spends = name == "target_epsilon"
-            groups[group].append(FieldControl((field,), warning=spent(get)) if spends else field)
+            item: Item = field
+            if name == "target_epsilon":
+                item = FieldControl((field,), warning=spent(get))
+            elif name == "learning_rate":
+                item = FieldControl((field,), caption=rate_unit(get))
+            groups[group].append(item)
     return {group: items for group, items in groups.items() if items}
 
 

@@ -203,7 +203,8 @@ def _small_enough(settings: RunSettings) -> None:
         f"at most {PLANNED:,} times each",
     )
     Costs(settings).check()
-    trainable = max(settings.learning_rate, settings.max_grad_norm) <= 1e39
+    rate, clip = settings.learning_rate, settings.max_grad_norm
+    trainable = max(rate, clip, rate / clip) <= 1e39
     expect(trainable, "learning_rate and max_grad_norm of a run that can be trained")
     free = settings.reads("noise_multiplier") or not settings.private  # not decided by the step size
     noise = settings.noise_multiplier

@@ -32,7 +32,7 @@ class Info(NamedTuple):
         losses: Of each example, (b,); padding beyond `batch_size`.
         norms: Gradient norms, (b,), likewise; None where they are not known.
         distances: Of disjoint pairs of clipped gradients, float64 (p,); None if not asked for.
-        step_size: Learning rate.
+        step_size: Learning rate, in units of C where the method descends by clipped gradients.
         signal, noise: Lengths of the sum before the noise and of the noise on the sum; None unless asked for.
     """
 
@@ -78,6 +78,7 @@ class Method(ABC):
         posterior: Whether its parameters are samples of the posterior, whose predictions are averaged.
         needs_prior: Whether `prior_std` must be given.
         partly: Whether it can train the last layer alone.
+        rate_in_c: Whether its learning rate is in units of C: the mean of clipped gradients is divided by C.
         reads: Settings that act, of those that do not for every method; the form shows their controls.
         usual: Settings that train well with it, where those of model and data do not.
 
@@ -100,6 +101,7 @@ class Method(ABC):
     posterior: ClassVar[bool] = False
     needs_prior: ClassVar[bool] = False
     partly: ClassVar[bool] = True
+    rate_in_c: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({"noise_multiplier", "policy", "learning_rate_end"})
     usual: ClassVar[Mapping[str, float]] = {}
 

@@ -1,4 +1,9 @@
-"""DP-SGD: clip, sum, add noise, divide by the expected batch size, descend (Abadi et al. 2016, Algorithm 1)."""
+"""DP-SGD: clip, sum, add noise, divide by the expected batch size, descend (Abadi et al. 2016, Algorithm 1).
+
+The learning rate η is in units of C: the optimiser follows the noisy mean divided by C, to which each example adds a
+vector of length one at most (De et al. 2022, §2). A step is then as long whatever C is, while most gradients are
+clipped; the rate that multiplies the mean itself, as most papers state it, is η/C.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +22,18 @@ if TYPE_CHECKING:
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # β₁, β₂ and ε of Adam
 
 
-def descend(state: State, gradient: Tensor, step_size: float, settings: RunValues) -> State:
-    """θ moved against `gradient` (p,), in place; post-processing of the gradient, so it costs nothing."""
+def descend(state: State, gradient: Tensor, step_size: float, settings: RunValues, *, unit: float = 1.0) -> State:
+    """θ moved against `gradient` (p,) ÷ `unit`, in place; post-processing of the gradient, so it costs nothing."""
     done = state.step + 1
     if settings.optimiser == "adam":
         # Kingma & Ba 2015, Algorithm 1.
         state.momentum.mul_(FIRST).add_(gradient, alpha=1.0 - FIRST)
         state.second.mul_(SECOND).addcmul_(gradient, gradient, value=1.0 - SECOND)
-        scale = (state.second / (1.0 - SECOND**done)).sqrt_().add_(SMALL)
+        scale = (state.second / (1.0 - SECOND**done)).sqrt_().add_(SMALL * unit)
         state.parameters.addcdiv_(state.momentum, scale, value=-step_size / (1.0 - FIRST**done))
     else:
         state.momentum.mul_(settings.momentum).add_(gradient)
-        state.parameters.add_(state.momentum, alpha=-step_size)
+        state.parameters.add_(state.momentum, alpha=-step_size / unit)
     return state._replace(step=done)
 
 
@@ -37,6 +42,7 @@ class DpSgd(Method):
 
     key, label = "dp_sgd", "DP-SGD"
     words = "DP-SGD clips each example's gradient and adds noise."
+    rate_in_c = True
     reads = Method.reads | {"optimiser", "momentum", "views", "unit", "sampler", "noise_decay", "noise_band"}
 
     def step(self, state: State, batch: Batch) -> tuple[State, Info]:
@@ -65,4 +71,4 @@ class DpSgd(Method):
 
     def descend(self, state: State, gradient: Tensor, info: Info) -> State:
         """What is made of the noisy mean gradient (p,): post-processing, whatever it is."""
-        return descend(state, gradient, info.step_size, self.settings)
+        return descend(state, gradient, info.step_size, self.settings, unit=self.settings.max_grad_norm)
