@@ -15,6 +15,7 @@ from dpviz.questions.pasted.form import filled
 from dpviz.training.data.own.describe import described
 from dpviz.training.data.own.read import read
 from dpviz.ui.page import ENTRIES
+from tools.docs_charts import charts, framed
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,6 +25,22 @@ def test_the_site_builds(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", "tools/mkdocs.yml", "-d", tmp_path]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert built.returncode == 0, built.stdout + built.stderr
+
+
+def test_the_docs_frame_charts_of_the_gallery_where_they_explain_something() -> None:
+    """In the repository the same paragraph is a link to the app, which says the chart's question."""
+    pages, linked = charts(), 0
+    for file in (ROOT / "docs" / "use").glob("*.md"):
+        text = file.read_text("utf-8")
+        for words, link in re.findall(r"^\[([^\]]+)\]\((http://localhost[^)]*)\)$", text, re.MULTILINE):
+            assert words == f"Move it in your app: {pages[link].title}", f"{file.name}: {link}"
+            assert f'<iframe src="../../../{pages[link].file}#framed"' in framed(text, "../../../")
+            linked += 1
+    assert linked >= 8
+    workflow = (ROOT / ".github" / "workflows" / "docs.yml").read_text()
+    assert re.search(r'mkdocs build .* -d "\$RUNNER_TEMP/site/docs"\n +env:\n +DPVIZ_GALLERY: \.\./\n', workflow)
+    with pytest.raises(KeyError):
+        framed("[Move it in your app: Gone](http://localhost:8501/gone?v=3)", "../")
 
 
 def test_the_index_names_every_page_once() -> None:

@@ -2,6 +2,7 @@
 
 import configparser
 import email
+import json
 import os
 import re
 import subprocess
@@ -137,24 +138,37 @@ sys.meta_path.insert(0, Missing())
 import dpviz
 from dpviz._extras import MissingExtra
 
-print(dpviz.ask("expected").headline)
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.frames import made_of_values, movable
+from dpviz.questions.layout import SettingsSnapshot, of_texts
+
+for key in ("expected", "leakage", "membership"):
+    asked = dpviz.ask(key)
+    print(asked.headline)
+    get = SettingsSnapshot(of_texts(QUESTIONS[key].texts(asked.answer.given)))
+    for field, _, values in movable(QUESTIONS[key], get):
+        if field.key == "lksteps":
+            print(made_of_values(key, field.key, values, False, "100").content.decode())
 try:
-    dpviz.ask("leakage")
+    dpviz.ask("leakage", lksteps=100)
 except MissingExtra as missing:
     print(missing)
 """
 
 
 def test_questions_need_no_more_than_the_extra_for_asking(tmp_path: Path) -> None:
-    """A question about recorded runs has none; one that trains says what is missing."""
+    """A question about recorded runs has none, a measured network has a record; what trains says what is missing."""
     missing = {"psutil", "distributed", "dask", "streamlit", "cryptography", "torch", "PIL", "starlette", "tornado"}
     command = [sys.executable, "-c", ALONE.format(missing=missing)]
     environment = {**os.environ, "DPVIZ_HOME": str(tmp_path)}
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=environment)
     assert ran.returncode == 0, ran.stderr
-    headline, missing_words = ran.stdout.splitlines()
-    assert headline.startswith("At ε ≤ 2 and δ = 1e-5, a run measured here")
-    assert missing_words == "This needs torch, which is not installed; it comes with dpviz[train]."
+    expected, leakage, leakage_frame, membership, membership_frame, refused = ran.stdout.splitlines()
+    assert expected.startswith("At ε ≤ 2 and δ = 1e-5, a run measured here")
+    assert "differ" in leakage
+    assert "A guess by loss is right" in membership
+    assert refused == "This needs torch, which is not installed; it comes with dpviz[train]."
+    assert json.loads(leakage_frame) == json.loads(membership_frame) == {"why": refused}
 
 
 def test_extras_and_requirements_name_the_same_packages() -> None:

@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import benchmarks.evidence as here
@@ -16,7 +17,7 @@ TARGET = Path(__file__).resolve().parents[2] / "docs" / "work" / "evidence.md"
 HEAD = """# Evidence
 
 Tests of the claims behind the numbers, with counts. `make evidence` writes every table from fixed seeds; nothing
-here is typed in by hand.
+here is typed in by hand. Made on {today}.
 """
 
 
@@ -36,7 +37,7 @@ def main(word: str = "") -> None:
         print(f"{sections[-1]}\n\n({name}: {time.monotonic() - began:.0f} s)\n", flush=True)
     if not word:
         TARGET.parent.mkdir(exist_ok=True)
-        TARGET.write_text("\n\n".join([HEAD.strip(), *sections]) + "\n")
+        TARGET.write_text("\n\n".join([HEAD.format(today=date.today().isoformat()).strip(), *sections]) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ import torch
 from benchmarks.evidence._faults import FAULTS, Fault
 
 ROOT = Path(__file__).parents[2]
+CAUGHT = "caught"
 # Without those that need a browser, and the one that looks for the sound text.
 SUITE = ("tests", "--ignore=tests/browser", "--ignore=tests/test_planted_faults.py")
 
@@ -125,21 +127,25 @@ def table(faults: Sequence[Fault] = FAULTS) -> str:
         stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     results: list[str] = json.loads(child.stdout)
-    rows = [
-        f"| {fault.name} | `{fault.file}` | {_code(fault.test)} | {_verdict(fault, result)} |"
+    caught = Counter(fault.file for fault, result in zip(faults, results, strict=True) if result)
+    planted = Counter(fault.file for fault in faults)
+    others = [
+        f"- {fault.name}, `{fault.file}`, {_code(fault.test)}: {verdict}"
         for fault, result in zip(faults, results, strict=True)
+        if (verdict := _verdict(fault, result)) != CAUGHT
     ]
     return "\n".join(
         [
             "## Planted faults",
             "",
             f"{len(results) - results.count('')} of {len(results)} were caught. Each fault was planted alone into "
-            "a copy of the code. The test in the same row, which passes without the fault, was run; if it missed the "
-            "fault, the whole suite was run.",
+            "a copy of the code. The test that is named beside it in `benchmarks/evidence/_faults.py`, which passes "
+            "without the fault, was run; if it missed the fault, the whole suite was run.",
             "",
-            "| fault | file | test | |",
-            "|---|---|---|---|",
-            *rows,
+            *([*others, ""] if others else []),
+            "| file | planted | caught |",
+            "|---|---|---|",
+            *(f"| `{file}` | {count} | {caught[file]} |" for file, count in sorted(planted.items())),
         ]
     )
 
@@ -153,7 +159,7 @@ def _verdict(fault: Fault, failed: str) -> str:
     if not failed:
         return "**missed**"
     named = any(failed.startswith(test) for test in fault.test.split())
-    return "caught" if named else f"caught by {_code(failed)} alone"
+    return CAUGHT if named else f"caught by {_code(failed)} alone"
 
 
 def main() -> None:

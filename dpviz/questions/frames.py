@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from dpviz._extras import MissingExtra
 from dpviz.charts.browser.pack import Packer
 from dpviz.fields import AnyField, Field, Number
 from dpviz.questions import units
@@ -31,7 +32,8 @@ class Packed(NamedTuple):
     """A frame as it travels: JSON, and the columns that it shares with others.
 
     Attributes:
-        content: null where the field does not allow the value, {"why": in words} where a sample has to be measured.
+        content: null where the field does not allow the value, {"why": in words} where a sample has to be measured or a
+            package is missing that makes it.
         missing: the slow parts that it was made without, by their places in the question and their keys.
         kept: whether it may be shown again.
     """
@@ -100,7 +102,7 @@ class Sweep:
             works = [slow.work for slow in self.question.slow]
             missing = tuple((works.index(work), key) for work, key in (part.name for part in parts.missing))
             return Packed(content, packer.columns, missing, kept=not parts.failed)
-        except NoSample as why:
+        except (NoSample, MissingExtra) as why:  # the latter where there is no PyTorch, as in a browser
             return Packed(as_json({"why": str(why)}), kept=False)
         except ValueError:
             return Packed(b"null")

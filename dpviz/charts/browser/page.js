@@ -1,5 +1,7 @@
 // A page without a server: one chart, its controls, and all that they can show.
 //
+// At the address that ends in #framed it shows the chart and its controls alone, for a frame in another page.
+//
 // Who is asked for a frame is one function, as in `frames.js`: a table in the page, or a worker that computes it.
 
 import { loadPacked, packed, unpacked } from "dpviz/columns.js";
@@ -113,6 +115,10 @@ class Page {
   }
 }
 
+if (location.hash === "#framed") { // in a frame of another page: the chart and its controls alone
+  document.documentElement.classList.add("framed");
+  made("base", "", document.head, { target: "_top" });
+}
 await loadPacked("plotly");
 const { default: mountChart } = await import("dpviz/chart.js");
 const content = await (await packed("frames")).json();
