@@ -2053,4 +2053,18 @@ FAULTS = (
         "    return planned // math.ceil(records",
         "tests/questions/test_public_size.py::test_a_sum_is_divided_by",
     ),
+    Fault(
+        "an ε that promises nothing is stated like any other",
+        "dpviz/questions/words.py",
+        "    if _value(largest) >= VOID:",
+        "    if _value(largest) >= 1e6 * VOID:",
+        "tests/questions/test_extremes.py::test_the_ends_of_sliders_are_said_in_words",
+    ),
+    Fault(
+        "a bound on attacks that comes to certainty reads like a limit",
+        "dpviz/questions/guessing.py",
+        "    if 1.0 - right < CERTAIN:",
+        "    if 1.0 - right < 0.0:",
+        "tests/questions/test_extremes.py::test_a_bound_that_comes_to_certainty_is_no_bound",
+    ),
 )

@@ -137,7 +137,7 @@ def probability(p: float, *, up: bool = False) -> str:
 
     Args:
         p: probability in [0, 1].
-        up: round up instead of to nearest, for sentences that say "at most".
+        up: round up instead of to nearest, for sentences that say "at most": beyond twelve digits to "100 %".
     """
     special = _special(p)
     if special is not None:
@@ -148,7 +148,7 @@ def probability(p: float, *, up: bool = False) -> str:
     places = min(max(1, -math.floor(math.log10(gap)) - 2), 10)
     rounding = ROUND_CEILING if up else ROUND_HALF_EVEN
     percent = (100 * Decimal(p)).quantize(Decimal(1).scaleb(-places), rounding=rounding)
-    if percent == 100:
+    if percent == 100 and not up:
         return f"> {100 - Decimal(1).scaleb(-places):f} %"
     return f"{percent:f} %"
 

@@ -19,6 +19,34 @@ from dpviz.questions.words import Metric
 RIGHT = "Best attack accuracy"
 
 
+CERTAIN = 1e-9  # from so little doubt on, a bound on right guesses is as good as none
+
+
+def limit(attack: str, right: float, most: str = "", *, chance: str = "50 %", so_far: bool = False) -> str:
+    """That no such attack is right more often, as HTML; that one may be right every time where nothing hinders it.
+
+    Args:
+        attack: what guesses, without an article.
+        right: the bound on its right guesses.
+        most: the same as text, if it has other digits than bounds have elsewhere.
+        chance: how often a guess is right that knows nothing.
+        so_far: whether more steps may come.
+
+    >>> limit("attack", 0.5506), limit("attack", 1.0)
+    ('no attack is right more than <b>55.1 %</b> of the time (chance: 50 %)', \
+'an attack may be right <b>every time</b> (chance: 50 %)')
+    """
+    if 1.0 - right < CERTAIN:
+        return f"{'an' if attack[0] in 'aeiou' else 'a'} {attack} may be right <b>every time</b> (chance: {chance})"
+    no = "so far no" if so_far else "no"
+    return f"{no} {attack} is right more than <b>{most or _up(right)}</b> of the time (chance: {chance})"
+
+
+def capital(sentence: str) -> str:
+    """With a capital at its beginning."""
+    return sentence[0].upper() + sentence[1:]
+
+
 @remembered
 def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
     """Of the best attack at even odds, never above `accuracy_soon`; some 0.1 s."""

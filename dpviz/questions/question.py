@@ -16,7 +16,7 @@ from dpviz.questions.layout import FieldControl, Groups, Item, Layout, Reader, V
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
 from dpviz.questions.units import UNITS
-from dpviz.questions.words import Formula, Metric, Note, Words
+from dpviz.questions.words import Formula, Metric, Note, Words, extremes
 
 F = TypeVar("F")
 Block = Note | Folded | Onward | Rerun | Plot | pd.DataFrame | FieldControl | Listing
@@ -166,8 +166,8 @@ class Question(Generic[F]):
         return list(self.words.metrics(answer.facts))
 
     def notes(self, answer: Answer[F]) -> list[Note]:
-        """What must be said beside it."""
-        return list(self.words.notes(answer.facts))
+        """What must be said beside it, and beside its headline."""
+        return [*self.words.notes(answer.facts), *extremes(self.headline(answer))]
 
     def formulas(self, answer: Answer[F]) -> list[Formula]:
         """With today's numbers, in LaTeX."""

@@ -116,9 +116,11 @@ def attacker(answer: Answer[ComposeFacts]) -> str:
     """How often an attacker is right: the headline of every chart about composition."""
     now = Now(answer)
     guess, noise = now.guess, numbers.entered(now.mechanism.noise_multiplier)
+    certain = guess.bound is not None and 1.0 - guess.bound < guessing.CERTAIN
     right = (
-        f"With noise <b>σ = {noise}</b>, after <b>{numbers.steps(now.steps)}</b> steps, an attacker who guesses "
-        f"whether you took part is right at most <b>{guess.right}</b> of the time"
+        f"With noise <b>σ = {noise}</b>, after <b>{numbers.steps(now.steps)}</b> step{'s' * (now.steps > 1)}, an "
+        "attacker who guesses whether you took part "
+        f"{'may be right <b>every time</b>' if certain else f'is right at most <b>{guess.right}</b> of the time'}"
     )
     epsilon = f"<b>ε ≤ {numbers.up(now.epsilon)}</b>"
     if guess.by_curve:

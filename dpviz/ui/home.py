@@ -42,7 +42,6 @@ PICTURE = (  # drawn by look.css
     f"<div>{ROWS.format(name='with your row', yours='in')}{ROWS.format(name='without it', yours='out')}</div><b></b>"
     "<p class='box'>training<br>with noise</p><b></b><p class='box'>result</p><b></b>"
 )
-ARC = "M10 60 A50 50 0 0 1 110 60"  # of the dial, from 50 to 100 %
 WORDS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "home.toml").read_text("utf-8"))
 
 
@@ -85,8 +84,7 @@ def _dial(guess: Guess | None) -> str:
         return ""
     share = 0.0 if guess.bound is None else 100.0 * (2.0 * guess.bound - 1.0)
     return (
-        f'<div class="dpviz-strip dpviz-dial"><svg viewBox="0 0 120 66" aria-hidden="true"><path d="{ARC}"/>'
-        f'<path class="right" pathLength="100" stroke-dasharray="{share:.1f} 100" d="{ARC}"/></svg>'
+        f'<div class="dpviz-strip dpviz-dial"><span class="arc" style="--right:{share:.1f}"></span>'
         f"<i>50 %</i><b>{guess.right}</b><i>100 %</i><p>no attack is right<br>more often</p></div>"
     )
 

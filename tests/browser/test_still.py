@@ -95,3 +95,25 @@ def test_a_first_view_shows_little(page: Page, address: str) -> None:
     assert len(view["words"]) <= 130, " ".join(view["words"])
     assert view["chart"] >= 480
     assert view["clipped"] == []
+
+
+# What moves while a page loads, of its own accord: its share of the window's width, and how far to the right.
+SHIFTS = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const { sources } of list.getEntries())
+    for (const { previousRect: from, currentRect: to } of sources)
+      shifts.push({ wide: Math.min(from.width, to.width) / innerWidth, right: to.x - from.x });
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def test_the_side_bar_finds_its_room_when_it_comes(page: Page) -> None:
+    page.add_init_script(SHIFTS)
+    open_page(page, "noise")
+    shifts: list[dict[str, Any]] = page.evaluate("() => shifts")
+    assert shifts, "the page was watched"
+    assert not [one for one in shifts if one["wide"] > 0.7 and one["right"] > 100], "the whole page moves to the right"
+    open_page(page, "noise", present="1")
+    left = page.evaluate("() => document.querySelector('[data-testid=stMain]').getBoundingClientRect().left")
+    assert left == 0, "a bare page keeps no room for it"

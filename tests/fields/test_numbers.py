@@ -47,7 +47,8 @@ def test_probability_never_reads_as_certain_or_as_guessing(p: float) -> None:
     shown = float(numbers.probability(p).removesuffix(" %"))
     assert 50 < shown < 100
     assert shown == pytest.approx(100 * p, abs=0.5 * min(100 - 100 * p, 100 * p - 50))
-    assert float(numbers.probability(p, up=True).removesuffix(" %").lstrip("> ")) >= 100 * p - 1e-10 or p > 1 - 1e-8
+    assert float(numbers.probability(p, up=True).removesuffix(" %")) >= 100 * p - 1e-10
+    assert numbers.probability(1 - 1e-15, up=True) == "100 %", "“at most > 99.99 %” is no sentence"
 
 
 def test_a_curve_of_probabilities_reads_as_its_points_do() -> None:

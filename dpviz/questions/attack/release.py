@@ -28,6 +28,7 @@ from dpviz.questions import (
     setting,
 )
 from dpviz.questions.attack.town_release import SEED
+from dpviz.questions.guessing import limit
 from dpviz.questions.mechanism import shown_delta
 
 EPSILON = number("oneband")
@@ -231,7 +232,7 @@ def headline(f: ReleaseFacts) -> str:
         how = f"A release with noise of {setting(SCALE, 'scale', numbers.entered(f.scale))}"
     cost = "costs" if f.kind != "response" else "cost"
     of = "" if f.people == 1 else f" for {setting(PEOPLE, str(f.people), 'people')} together"
-    return f"{how} {cost} {what}{of}: no attack is right more than <b>{f.best}</b> of the time (chance: 50 %)."
+    return f"{how} {cost} {what}{of}: {limit('attack', f.success, f.best)}."
 
 
 def metrics(f: ReleaseFacts) -> Iterator[Metric]:

@@ -32,6 +32,7 @@ from dpviz.questions import (
     slow_facts,
 )
 from dpviz.questions.attack.shared import ATTACKS
+from dpviz.questions.guessing import limit
 from dpviz.questions.methods import left_out, without
 
 FALSE_POSITIVES, LOG_RATES = number("arocf"), flag("arocl")
@@ -244,9 +245,7 @@ def headline(f: RocFacts) -> str:
         return "No finite ε can be proven here, so any attack may succeed: add noise or take fewer steps."
     steps = setting(kinds.T[f.mechanism.step], numbers.steps(f.steps))
     after = f"After <b>{steps}</b> {f.mechanism.step}{'s' * (f.steps > 1)}"
-    if f.success == 1.0:
-        return f"{after}, an attack may be right <b>every time</b> (chance: 50 %)."
-    return f"{after}, no attack is right more than <b>{numbers.chance_up(f.success)}</b> of the time (chance: 50 %)."
+    return f"{after}, {limit('attack', f.success)}."
 
 
 def metrics(f: RocFacts) -> Iterator[Metric]:

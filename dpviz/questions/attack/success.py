@@ -14,6 +14,7 @@ from dpviz.charts import Axis, Line, LinePlot, Ring, look
 from dpviz.fields import number, numbers
 from dpviz.questions import DELTA, Answer, Formula, Metric, Note, Question, Words, experts, published, setting
 from dpviz.questions.attack.shared import ASSUMPTIONS
+from dpviz.questions.guessing import limit
 from dpviz.questions.mechanism import shown_delta
 from dpviz.questions.presets import POINTS
 
@@ -151,10 +152,7 @@ def exception(delta: float) -> float:
 def headline(f: SuccessFacts) -> str:
     epsilon = setting(EPSILON, "ε =", numbers.entered(f.epsilon))
     pair = f"With <b>{epsilon}</b> and {shown_delta(f.delta)}"
-    return (
-        f"{pair}, no attack on whether you took part is right more than <b>{f.right_text}</b> of the time (chance: "
-        f"{share(f.unseen)})."
-    )
+    return f"{pair}, {limit('attack on whether you took part', f.right, f.right_text, chance=share(f.unseen))}."
 
 
 def share(p: float) -> str:

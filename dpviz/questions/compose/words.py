@@ -14,11 +14,10 @@ from dpviz.questions.compose.distribution import LawCost
 from dpviz.questions.compose.facts import LONGER, ComposeFacts
 from dpviz.questions.compose.options import BayesianOptions
 from dpviz.questions.compose.sample import Beside, Promise
+from dpviz.questions.guessing import capital, limit
 from dpviz.questions.kinds import T, assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
 from dpviz.questions.tight_band import tight_figures
-
-VOID = 20.0  # ε from which on an attack may be right but once in 5e8 times: 1/(1 + e^ε)
 
 
 def headline(f: ComposeFacts) -> str:
@@ -33,9 +32,9 @@ def headline(f: ComposeFacts) -> str:
         grown += f"; after {numbers.steps(LONGER * f.steps)}, ε ≤ {numbers.up(later)}"
     secret = f.mechanism.adjacency.secret
     guess = f.guess
-    attack = f"No guess at {secret} is right more than <b>{guess.right}</b> of the time (chance: 50 %)."
-    if guess.curve is None:
-        attack = f"How often a guess at {secret} can be right is {LATER}."
+    attack = f"How often a guess at {secret} can be right is {LATER}."
+    if guess.bound is not None:
+        attack = f"{capital(limit(f'guess at {secret}', guess.bound))}."
     weaker = f" Bayesian DP (weaker): ε_μ ≤ {numbers.up(f.promise)}." if f.law else ""
     return f"{grown}. {attack}{weaker}" + (f" {best_of_runs(f)}" if f.tried > 1 else "")
 
@@ -103,12 +102,6 @@ def notes(f: ComposeFacts) -> Iterator[Note]:
 
 def extreme_notes(f: ComposeFacts) -> Iterator[Note]:
     """What the ends of the sliders mean."""
-    if VOID <= f.epsilon < math.inf:
-        yield Note(
-            f"An ε of {numbers.up(f.epsilon)} promises nothing in practice: it allows an attack that is always right. "
-            "More noise, fewer steps or a smaller sampling rate lower it.",
-            "caution",
-        )
     if isinstance(f.mechanism, SampledGaussian) and f.mechanism.sample_rate == 1.0:
         yield Note("q = 1: every example is in every step, so sampling protects nobody. All protection is noise.")
     if f.steps == 1:

@@ -156,10 +156,9 @@ def headline(f: StepErrorFacts) -> str:
     best = f"The error bound is smallest at η₁ = <b>{numbers.plain(f.best_step_size)}</b>"
     if not f.largest > 0:
         return f"{best}."
-    return (
-        f"{best}; at the largest step size for the claimed ε, {numbers.at_least(f.largest)}, it is "
-        f"<b>{numbers.plain(f.worse)}</b> times as large."
-    )
+    worse = numbers.plain(f.worse)
+    times = "just as small" if worse == "1" else f"<b>{worse}</b> times as large"
+    return f"{best}; at the largest step size for the claimed ε, {numbers.at_least(f.largest)}, it is {times}."
 
 
 def metrics(f: StepErrorFacts) -> Iterator[Metric]:
@@ -184,7 +183,9 @@ def headline_against_epsilon(f: EpsilonErrorFacts) -> str:
     claim = f"<b>{setting(CLAIM, 'ε ≤', numbers.at_most(f.chain.claim))}</b>"
     if not f.largest > 0:
         return f"No step size is proven to give {claim}, so no error is known."
-    return f"At the largest step sizes for {claim}, the error bound is <b>{numbers.plain(f.worse)}</b> times the least."
+    worse = numbers.plain(f.worse)
+    times = "" if worse == "1" else f"<b>{worse}</b> times "
+    return f"At the largest step sizes for {claim}, the error bound is {times}the least."
 
 
 def metrics_against_epsilon(f: EpsilonErrorFacts) -> Iterator[Metric]:

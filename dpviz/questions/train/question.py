@@ -10,6 +10,7 @@ from dpviz.accounting.methods import READINGS
 from dpviz.charts import Axis, Floor, Line, LinePlot, training
 from dpviz.fields import AnyField, numbers
 from dpviz.questions import Answer, FieldControl, Folded, Formula, Item, Layout, Metric, Note, Question, Reader, Words
+from dpviz.questions.guessing import capital, limit
 from dpviz.questions.printed.claim import TRAINED
 from dpviz.questions.tight_band import band
 from dpviz.questions.train import script
@@ -126,15 +127,13 @@ def headline(f: Planned) -> str:
 
 def no_guess(secret: str, claim: Claim, *, so_far: bool = False) -> str:
     """How often an attack can be right, of a plan, a run under way and a finished one."""
-    right = numbers.chance_up(claim.guess)
-    no = "So far no" if so_far else "No"
-    return f"{no} guess at {secret} is right more than <b>{right}</b> of the time (chance: 50 %)."
+    return f"{capital(limit(f'guess at {secret}', claim.guess, so_far=so_far))}."
 
 
 def taken(f: Planned) -> str:
     """The steps, and their noise where that is a setting."""
     settings = f.settings
-    steps = f"<b>{numbers.steps(settings.steps)}</b> planned steps"
+    steps = f"<b>{numbers.steps(settings.steps)}</b> planned step{'s' * (settings.steps > 1)}"
     if settings.last_step != settings.steps:
         most, replanned = numbers.steps(settings.last_step), numbers.steps(settings.steps)
         steps = f"<b>{most}</b> steps, re-planned after every {replanned}"

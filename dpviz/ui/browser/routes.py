@@ -50,6 +50,8 @@ def routes(pages: Iterable[str]) -> list[Route]:
 
 # --- scripts ----------------------------------------------------------------------------------------------------------
 
+# What a link says of a bare page, as `present` reads it, in JavaScript.
+BARE = "/[?&](present|embed)=(?!(0|false)?(&|$))/i"
 _IMPORT = re.compile(r'^import (\w+|\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
@@ -110,17 +112,19 @@ def stub(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _html() -> bytes:
-    """Streamlit's HTML with two scripts and a look more.
+    """Streamlit's HTML with three scripts and a look more.
 
     The first says where its server is: else the browser looks below the page's own address first, and asks twice before
-    it connects, one round trip each. Streamlit's dialogs about errors are off. The second keeps what is entered while
-    there is no connection, and says so. The look is there before the first page is drawn, which would jump else, and
+    it connects, one round trip each. Streamlit's dialogs about errors are off. The second says whether the link
+    asks for a bare page, beside which no side bar will come. The third keeps what is entered while there is no
+    connection, and says so. The look is there before the first page is drawn, which would jump else, and
     behind Streamlit's own, which it changes, and before that of a bare page.
     """
     base = root().removesuffix("/_dpviz")
     scripts = (
         f"<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + {json.dumps(base)}, HOST_CONFIG: "
         "{allowedOrigins: [location.origin], useExternalAuthToken: false, blockErrorDialogs: true}}</script>"
+        f"<script>document.documentElement.toggleAttribute('data-dpviz-bare', {BARE}.test(location.search))</script>"
         f'<script type="module">import {{ link }} from {json.dumps(_address(BUNDLE))}; '
         f"link.watch({json.dumps(f'{base}/_stcore/health')})</script>"
     )
