@@ -2067,4 +2067,11 @@ FAULTS = (
         "    if 1.0 - right < 0.0:",
         "tests/questions/test_extremes.py::test_a_bound_that_comes_to_certainty_is_no_bound",
     ),
+    Fault(
+        "a coefficient of 0 makes rows without its steps NaN",
+        "dpviz/accounting/pld/loss_transform.py",
+        "np.log(np.where(transform == 0.0, SMALLEST, transform))",
+        "np.log(np.where(transform != transform, SMALLEST, transform))",
+        "tests/accounting/test_tight.py::test_a_coefficient_of_zero_leaves_rows_without_its_steps_alone",
+    ),
 )

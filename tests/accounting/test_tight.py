@@ -680,3 +680,12 @@ def test_curves_of_several_are_those_of_each() -> None:
         assert (together[2] == (1.0 if sign > 0 else 0.0)).all()
     above, below = (DeltaCurves(plds[3:5], sign)(epsilon[3:5]) for sign in (1.0, -1.0))
     assert (below <= above).all()
+
+
+def test_a_coefficient_of_zero_leaves_rows_without_its_steps_alone() -> None:
+    """A row that takes none of these steps is as if they were not there, and one that takes some has nothing there."""
+    transform = np.array([0.0 + 0.0j, 0.5 + 0.0j])
+    modulus = np.maximum(np.abs(transform), loss_transform.SMALLEST)
+    power, error = loss_transform._power(transform, modulus, 1.0, np.array([0.0, 3.0]), 1e-16)
+    np.testing.assert_allclose(np.exp(power), [[1.0, 1.0], [0.0, 0.125]], atol=1e-12)
+    assert not np.isnan(error).any()

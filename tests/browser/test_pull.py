@@ -158,7 +158,7 @@ def test_every_slider_is_followed_from_end_to_end(
     last = moving[-1]
     assert last["value"] == settled["value"]
     waiting, there = (skeleton(one["headline"]) for one in (last, settled))
-    assert waiting.replace("…", "#") == there
+    assert re.fullmatch(re.escape(waiting).replace("…", ".+"), there), (waiting, there)  # a number, or a verdict
     shown, after = dict(last["metrics"]), dict(settled["metrics"])
     for name in shown.keys() & after.keys():
         before, now = number(shown[name]), number(after[name])

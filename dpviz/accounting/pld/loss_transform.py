@@ -52,6 +52,7 @@ LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
 LEAST_FOR_FEW = 2**14  # grid points from which on few modes are quicker than a transform
 STRETCH = 4.0  # times the window: the longest period from which few modes are read
 LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
+SMALLEST = 1e-300  # modulus of a coefficient that comes to 0
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
 
 
@@ -135,8 +136,8 @@ def _modes(pld: TiltedLoss, size: int) -> tuple[Complex, float, int]:
 
 def _logarithm(transform: Complex, rest: float) -> Complex:
     """ln of the distribution's coefficients, with small relative errors of what differs from 0."""
-    if rest == 1.0:
-        return np.asarray(np.log(transform), dtype=np.complex128)
+    if rest == 1.0:  # a coefficient of 0 has no logarithm; its modulus is taken as this elsewhere too
+        return np.asarray(np.log(np.where(transform == 0.0, SMALLEST, transform)), dtype=np.complex128)
     away = transform - rest
     real, imaginary = away.real, away.imag
     return np.asarray(
@@ -154,7 +155,7 @@ def _powers(plds: Sequence[TiltedLoss], counts: Array, size: int) -> Modes:
     for j in sorted(range(len(plds)), key=lambda k: -float(counts[:, k].max()) * plds[k].spread ** 2):
         transform, rest, origins[j] = _modes(plds[j], size)
         transform = transform[alive]
-        modulus = np.maximum(np.abs(transform + (1.0 - rest)), 1e-300)
+        modulus = np.maximum(np.abs(transform + (1.0 - rest)), SMALLEST)
         loudest = exponent.real.max(axis=0) + counts[:, j].min() * np.log(modulus)  # of any row, at least
         heard = loudest > LOG_SILENT
         if exponent.shape[1] > 1:
