@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import wraps
+from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -70,7 +71,7 @@ class Memory:
     def held(self) -> int:
         """Bytes that are held now."""
         with self._lock:
-            return self._fixed + sum(int(value.nbytes) for value in self._growing.values())
+            return self._fixed + sum(map(attrgetter("nbytes"), self._growing.values()))
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -30,6 +30,7 @@ _CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left an
 _RISES = (0, 13, 17, 21, 26, 34, 51, 68, 85)  # pixels that a ring's name may stand above or below its ring
 _RING = 16.0  # pixels across a ring, and some around it
 _ON = 2.0  # pixels from a curve within which a ring lies on it
+_SOME, _FEW = 8, 8  # of so many points of a curve one, and so many names, are looked at first
 _UNDER = np.linspace(0.35, 0.97, 32)  # of the plot's width: above a reference's name, which a phone has little room for
 _INDENT = 6  # pixels from a guide, or its end, to its name
 _KNOB = 24  # the same where the knob is that pulls it
@@ -170,9 +171,9 @@ def names_on_lines(
             continue
         places = [(float(x[k]), float(y[k]), side) for k in inside for side in _CORNERS]
         boxes = [_box(plane, at, up, text, side) for at, up, side in places]
-        room = _room(plane, x, courses[:i] + courses[i + 1 :], boxes_taken, boxes)
-        off = np.minimum(plane.apart(boxes, x, y), _OFF)  # from its own line: first of all it does not lie on that
-        best = int(np.where(off == off.max(), room, -np.inf).argmax())
+        off = plane.apart(boxes, x, y, _OFF)  # from its own line: first of all it does not lie on that
+        free = np.flatnonzero(off == off.max())
+        best = int(free[_roomiest(plane, x, courses[:i] + courses[i + 1 :], boxes_taken, [boxes[k] for k in free])])
         boxes_taken.append(boxes[best])
         at, up, (right, high) = places[best]
         where: Annotation = {"xanchor": "right" if right < 0 else "left", "yanchor": "bottom" if high > 0 else "top"}
@@ -214,6 +215,19 @@ def _room(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box],
         along = np.maximum(np.abs(up - other.y) * plane.inner - 0.5 * (height + other.height), 0.0)
         room = np.minimum(room, np.hypot(across, along))
     return np.asarray(np.minimum.reduce([room, *(plane.apart(boxes, x, other) for other in others)]))
+
+
+def _roomiest(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> int:
+    """Which of some names has most room, the first of equals.
+
+    A curve is no further away than some of its points are: only where these leave enough room are all of them asked.
+    """
+    most = _room(plane, x[::_SOME], [other[::_SOME] for other in others], taken, boxes)
+    order = np.argsort(-most, kind="stable")
+    few = order[:_FEW]
+    least = _room(plane, x, others, taken, [boxes[k] for k in few]).max()
+    left = np.flatnonzero(most >= least)
+    return int(left[_room(plane, x, others, taken, [boxes[k] for k in left]).argmax()])
 
 
 def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:
@@ -333,7 +347,7 @@ def _costs(
     for course in courses:
         below = ring.y - float(np.interp(ring.x, x, course))
         own = abs(below) * plane.inner < _ON
-        room = np.minimum(room, plane.apart(boxes, x, course) * (_AWAY / _OFF if own else 1.0))
+        room = np.minimum(room, plane.apart(boxes, x, course, _AWAY) * (_AWAY / _OFF if own else 1.0))
         if not own:
             behind |= ((along - np.interp(across, x, course)) * below < 0.0).any(axis=1)
     away = np.hypot(
@@ -441,7 +455,7 @@ def _on_level(
         middle = (0.5 * width + indents[right]) / plane.width
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
-        room = [float(plane.apart([box], x, course)[0]) for course in courses] if inside else [-1.0]
+        room = [float(plane.apart([box], x, course, _CLEAR)[0]) for course in courses] if inside else [-1.0]
         rooms[right, high] = min([*room, *(abs(box.y - other) * plane.inner - height for other in heights), _CLEAR])
     right, high = max(rooms, key=lambda corner: rooms[corner])
     heights.append(place + high * (0.5 * height + 1) / plane.inner)

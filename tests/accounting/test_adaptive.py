@@ -17,7 +17,13 @@ from dpviz.accounting.adaptive.fully_adaptive import FullyAdaptiveFilter, Mixtur
 from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS, VARIANTS, OdometerAccountant
 from dpviz.accounting.adaptive.one_order import one_order_filter, planned_epsilon
-from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer, rogers_odometer_epsilon, rogers_spent
+from dpviz.accounting.adaptive.rogers import (
+    most_steps,
+    rogers_filter_steps,
+    rogers_odometer,
+    rogers_odometer_epsilon,
+    rogers_spent,
+)
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
@@ -522,3 +528,23 @@ def test_the_fully_adaptive_filter_refuses_and_keeps_its_promise_whatever_is_cho
         )
         assert budget.allows(epsilon=full * (1 - 1e-9))
         assert not budget.allows(epsilon=full * (1 + 1e-9))
+
+
+@settings(max_examples=50, deadline=None)
+@given(most=st.one_of(st.integers(0, 2**53 - 1), st.sampled_from([0, 1, 2, 2**52 - 1, 2**52, 2**53 - 1])))
+def test_the_most_steps_that_pass_are_found_to_the_last_one(most: int) -> None:
+    assert most_steps(lambda counts: counts <= most) == most
+
+
+@settings(max_examples=40, deadline=None)
+@given(sigma=geometric(0.4, 50.0), rate=geometric(1e-4, 1.0), target=geometric(0.05, 30.0), delta=geometric(1e-9, 1e-3))
+def test_the_one_order_is_the_best_of_all(sigma: float, rate: float, target: float, delta: float) -> None:
+    """Also where the budget does not hold a single step."""
+    [order] = one_order_filter(
+        [(SampledGaussian(sigma, rate), 1)], target_epsilon=target, delta=delta
+    ).accountant.orders
+    orders = Renyi().orders
+    tails = epsilon_per_order(np.zeros(orders.size), orders, np.asarray(delta), "improved")
+    times = (target - tails) / renyi_divergence(sigma, rate, orders)
+    best = np.nanmax(np.where(np.isfinite(times), times, np.nan))
+    assert times[orders == order] >= best - 1e-9 * abs(best)

@@ -27,7 +27,7 @@ from dpviz.accounting.pld import grid
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_profile
 from dpviz.accounting.pld.grid import gaussian_log_delta
 from dpviz.accounting.pld.privacy_loss import Brackets
-from dpviz.accounting.pld.single_step import gaussian_epsilon
+from dpviz.accounting.pld.single_step import gaussian_epsilon, gaussian_epsilons
 from dpviz.mechanisms import SampledGaussian, WithReplacement
 from tests.accounting.references import gaussian_delta, geometric
 
@@ -371,6 +371,15 @@ def test_the_sure_attacker_reaches_equation_1(town: Town, mechanism: str, noise:
     assert (played.sure_low <= exact).all()
     assert (exact <= played.sure_high).all()
     assert (played.sure_high - played.sure_low < 0.012).all()
+
+
+@pytest.mark.parametrize("delta", [0.3, 1e-5, 1e-12])
+def test_the_epsilon_of_many_noises_is_that_of_each(delta: float) -> None:
+    noise = np.append(np.geomspace(1e-3, 1e9, 25), 1e-160)
+    each = [gaussian_epsilon(one, delta)[1] for one in noise.tolist()]
+    np.testing.assert_allclose(gaussian_epsilons(noise, delta), each, rtol=1e-12)
+    assert math.isinf(each[-1])
+    assert (each[-2] == 0.0) == (delta == 0.3)
 
 
 class TestOwnEpsilon:

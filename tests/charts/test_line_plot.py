@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.charts import look
+from dpviz.charts.axes import AxisScale, Box, Plane
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
+from dpviz.charts.names import _room, _roomiest
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.fields import number
 
@@ -566,3 +568,30 @@ def test_a_reference_without_room_for_its_name_has_none() -> None:
     flat = Line("flat", "flat", T, np.full(T.shape, 0.04), "moments")
     steep = curve("basic", 1.0)
     assert "∝ √T" not in notes(chart(flat, steep, references=(Reference(T, np.sqrt(T / 40_000), "∝ √T"),)))
+
+
+def scattered(seed: int) -> tuple[Plane, np.ndarray, list[np.ndarray], list[Box]]:
+    """A plane, curves with gaps on it, and names."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 1.0, 400)
+    curves = [np.interp(x, np.linspace(0.0, 1.0, 9), rng.uniform(-0.2, 1.2, 9)) for _ in range(4)]
+    curves[0][rng.random(400) < 0.2] = np.nan
+    boxes = [Box(*rng.random(2), rng.uniform(5.0, 150.0), 14.0) for _ in range(60)]
+    return Plane(AxisScale(0.0, 1.0), AxisScale(0.0, 1.0), 430), x, curves, boxes
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [4.0, 8.0])
+def test_a_distance_up_to_the_most_that_matters_is_the_whole_distance(seed: int, most: float) -> None:
+    plane, x, curves, boxes = scattered(seed)
+    for curve in curves:
+        whole = plane.apart(boxes, x, curve)
+        assert np.array_equal(plane.apart(boxes, x, curve, most), np.minimum(whole, most))
+        assert (whole < most).any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_name_with_most_room_is_found_among_few(seed: int) -> None:
+    plane, x, curves, boxes = scattered(seed)
+    boxes += boxes[::-1]  # the first of equals
+    assert _roomiest(plane, x, curves, [], boxes) == _room(plane, x, curves, [], boxes).argmax()

@@ -68,6 +68,16 @@ def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None
     assert COST.layout(of_texts({"n": "100", "ltau": "10"}))["Data"][1] == first.fields[0]
 
 
+def test_a_claim_that_moves_asks_for_no_other_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(COST, leta="0.0371", leps="2")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("What the steps cost was known.")
+
+    monkeypatch.setattr("dpviz.questions.langevin.cost.langevin_bounds", refuse)
+    assert "claimed" in headline(COST, asked(COST, leta="0.0371", leps="3"))
+
+
 def test_the_largest_step_size_is_the_librarys() -> None:
     a = asked(COMPARED)
     best = dpviz.langevin_step_size(

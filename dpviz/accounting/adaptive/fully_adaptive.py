@@ -33,7 +33,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike
+from dpviz._arrays import Array, ArrayLike, Bools
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.rogers import most_steps, step_epsilon
@@ -174,13 +174,15 @@ def fully_adaptive_steps(*, noise_multiplier: float, sample_rate: float, target_
     sigma, rate = _validate.noise_multiplier(noise_multiplier), _validate.sample_rate(sample_rate)
     target, failure = _validate.number(target_epsilon=target_epsilon), _validate.number(delta=delta)
 
-    def passes(count: int) -> bool:
-        whole = np.asarray(float(count))
+    def passes(counts: Array) -> Bools:
         with np.errstate(over="ignore", invalid="ignore"):
-            step = step_epsilon(sigma, rate, np.asarray(failure), whole)
-            sampled, ignored = whole * step**2, np.where(rate > 0.0, whole / sigma / sigma, 0.0)
-        ways = ((sampled, 0.5 * failure), (ignored, failure))
-        spent = (fully_adaptive_spent(squares=v, delta=d) for v, d in ways if np.isfinite(v))
-        return any(float(each) <= target for each in spent)
+            step = step_epsilon(sigma, rate, np.asarray(failure), counts)
+            sampled, ignored = counts * step**2, np.where(rate > 0.0, counts / sigma / sigma, 0.0)
+        passed = np.zeros(counts.size, dtype=np.bool_)
+        for squares, slack in ((sampled, 0.5 * failure), (ignored, failure)):
+            finite = np.isfinite(squares)
+            spent = fully_adaptive_spent(squares=np.where(finite, squares, 0.0), delta=slack)
+            passed |= finite & (spent <= target)
+        return passed
 
     return most_steps(passes)

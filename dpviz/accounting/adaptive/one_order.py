@@ -25,11 +25,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array
+from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.additive import times
 from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.accounting.renyi.search import Divergences, lowest
 from dpviz.mechanisms import Event, merge_events
 
 _CONVERSION = "improved"
@@ -63,9 +65,24 @@ def _planned(events: tuple[Event, ...], delta: float) -> float:
 
 @remembered
 def _best_order(events: tuple[Event, ...], target_epsilon: float, delta: float, conversion: str) -> float:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        times = (target_epsilon - _tails(delta, conversion)) / _ALL.total(events)
-    return float(_ALL.orders[int(np.nan_to_num(times, nan=-np.inf, posinf=np.inf, neginf=-np.inf).argmax())])
+    """The order at which the budget holds them the most times over.
+
+    With s = α − 1 that is εs − s·tail, which is concave (`search`), ÷ the convex log moment: where it is positive it
+    has one hill, and few orders are looked at. Where it is nowhere positive, or infinite, all are.
+    """
+    kept = Divergences(tuple(mechanism for mechanism, _ in events), _ALL.orders)
+    count, spare = np.array([float(t) for _, t in events]), target_epsilon - _tails(delta, conversion)
+
+    def fewest(_: Index, places: Index) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            spent = times(kept.at(np.arange(count.size)[:, None, None], places), count[:, None]).sum(axis=0)
+            return np.nan_to_num(-spare[places] / spent, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+    every = np.arange(_ALL.orders.size)
+    place, value = lowest(fewest, 1, every.size)
+    if not -np.inf < value[0] < 0.0:
+        place = fewest(every, every[None]).argmin(axis=1)
+    return float(_ALL.orders[place[0]])
 
 
 def _tails(delta: float, conversion: str = _CONVERSION) -> Array:

@@ -16,11 +16,12 @@ from collections.abc import Callable
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike
+from dpviz._arrays import Array, ArrayLike, Bools
 from dpviz.accounting.card import card
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 
 CARD = card("rogers")
+_TRIED = 16  # numbers of steps are tried together
 _ODOMETER_FACTOR = 1.0 + math.log(math.sqrt(3.0))
 
 
@@ -112,22 +113,22 @@ def rogers_filter_steps(*, noise_multiplier: float, sample_rate: float, target_e
     rate, target = _validate.sample_rate(sample_rate), _validate.positive("target_epsilon", target_epsilon)
     failure = _validate.delta(delta)
 
-    def passes(count: int) -> bool:
-        whole = np.asarray(float(count))
-        squares, drift = _sums(sigma, rate, whole, failure, whole)
-        if not (np.isfinite(squares) and np.isfinite(drift)):
-            return False
-        return bool(rogers_spent(squares=squares, drift=drift, target_epsilon=target, delta=failure) <= target)
+    def passes(counts: Array) -> Bools:
+        squares, drift = _sums(sigma, rate, counts, failure, counts)
+        finite = np.isfinite(squares) & np.isfinite(drift)
+        squares, drift = (np.where(finite, values, 0.0) for values in (squares, drift))
+        spent = rogers_spent(squares=squares, drift=drift, target_epsilon=target, delta=failure)
+        return np.asarray(finite & (spent <= target))
 
     return most_steps(passes)
 
 
-def most_steps(passes: Callable[[int], bool]) -> int:
-    """The most steps that pass where fewer always do; at most 2^53."""
-    low, high = 0, 1
-    while high < 2**53 and passes(high):
-        low, high = high, 2 * high
+def most_steps(passes: Callable[[Array], Bools]) -> int:
+    """The most steps that pass where fewer always do; at most 2^53. `passes`: of each of some numbers of steps."""
+    high = 2 ** int(np.append(~passes(2.0 ** np.arange(53)), True).argmax())
+    low = high // 2
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if passes(middle) else (low, middle)
+        tried = np.unique(np.linspace(low, high, _TRIED + 1).round())[1:-1]
+        first = int(np.append(~passes(tried), True).argmax())
+        low, high = int(np.append(low, tried)[first]), int(np.append(tried, high)[first])
     return low

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz.accounting.pld.privacy_loss import pair_of
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.pair import gaussian_log_delta
@@ -44,6 +45,27 @@ def _bisect(
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, float]:
     """Lower and upper ε of the Gaussian mechanism; they differ by rounding only."""
     return _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), delta)
+
+
+def gaussian_epsilons(noise_multiplier: Array, delta: float) -> Array:
+    """The upper ends of many at once, by the same bisections side by side; (n,)."""
+    most, low, high = math.log(delta), np.zeros(noise_multiplier.size), np.ones(noise_multiplier.size)
+    none = gaussian_log_delta(noise_multiplier, low) <= most
+    rows = np.flatnonzero(~none)
+    while (rows := rows[gaussian_log_delta(noise_multiplier[rows], high[rows]) > most]).size:
+        with np.errstate(over="ignore"):
+            low[rows], high[rows] = high[rows], high[rows] * np.where(high[rows] < 1e4, 2.0, 1e3)
+        rows = rows[np.isfinite(high[rows])]
+    rows = np.flatnonzero(~none & np.isfinite(high))
+    for _ in range(200):
+        middle = 0.5 * (low[rows] + high[rows])
+        between = (middle != low[rows]) & (middle != high[rows])
+        rows, middle = rows[between], middle[between]
+        if not rows.size:
+            break
+        above = gaussian_log_delta(noise_multiplier[rows], middle) > most
+        low[rows], high[rows] = np.where(above, middle, low[rows]), np.where(above, high[rows], middle)
+    return np.where(none, 0.0, high * (1 + SLACK))
 
 
 def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:

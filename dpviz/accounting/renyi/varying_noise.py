@@ -124,11 +124,12 @@ class MomentTable:
 
     def _between(self, u: Array, left: Array, a: Array, b: Array) -> Array:
         """The least of the chord and the parabola over [a, b], shape (u, orders)."""
-        before, low, high = self.rows(np.concatenate([left, a, b])).reshape(3, u.size, self.orders.size)
-        u, left, a, b = (part[:, None] for part in (u, left, a, b))
-        w = np.clip((u - a) / (b - a), 0.0, 1.0)
+        _, first, cell = np.unique(a, return_index=True, return_inverse=True)  # many u lie in few cells
+        left, a, b = left[first], a[first], b[first]
+        before, low, high = self.rows(np.concatenate([left, a, b])).reshape(3, a.size, self.orders.size)
+        w = np.clip((u - a[cell]) / (b - a)[cell], 0.0, 1.0)[:, None]
+        left, a, b = (part[:, None] for part in (left, a, b))
         with np.errstate(invalid="ignore", over="ignore", divide="ignore", under="ignore"):
-            straight = low + w * (high - low)
             # In units of A(b), or as A − 1 where that is small: no digits are lost and nothing overflows.
             small = high < 1.0
             start, edge, end = (
@@ -139,12 +140,13 @@ class MomentTable:
             # Rows are right to 2 in 10^10 of ln A; what that makes of a second difference is left out of the bend.
             noise = 4e-10 * (high + 1.0) * (np.where(small, high, 1.0)) / ((b - a) * (a - left))
             bend = np.where(self.orders >= _LEAST_CURVED_ORDER, np.maximum(bend - noise, 0.0), 0.0)
-            chord = edge + w * (end - edge)
-            curved = chord - bend * ((b - a) ** 2 * w * (1.0 - w))
-            curved = np.where(small, np.log1p(curved), np.log(curved) + high)
-        whole = self.orders == np.floor(self.orders)
-        least = np.where(whole, np.fmin(straight, curved), curved)
-        return np.where(np.isnan(least), np.inf, np.maximum(least, low))
+            rise, bend, width = (high - low)[cell], bend[cell], ((b - a) ** 2)[cell]
+            low, high, edge, end = low[cell], high[cell], edge[cell], end[cell]
+            curved = edge + w * (end - edge) - bend * (width * w * (1.0 - w))
+            curved = np.where(small[cell], np.log1p(curved), np.log(curved) + high)
+            whole = np.flatnonzero(self.orders == np.floor(self.orders))
+            curved[:, whole] = np.fmin(low[:, whole] + w * rise[:, whole], curved[:, whole])
+        return np.where(np.isnan(curved), np.inf, np.maximum(curved, low))
 
 
 def _edges_around(u: Array, nodes: Array) -> tuple[Array, Array, Array]:

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from dpviz._arrays import Array, Bools
 from dpviz.accounting.attack.reconstruction import Rebuilt, rebuild
-from dpviz.accounting.pld.single_step import gaussian_epsilon
+from dpviz.accounting.pld.single_step import gaussian_epsilons
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, Ring, Scatter, look
 from dpviz.fields import Number, choice, number, numbers
 from dpviz.questions import (
@@ -89,7 +89,7 @@ def reconstruction(
         attack.secret,
         attack.guess(noise_std),
         float(attack.mean_share(np.array([noise_std]))[0][0]),
-        price(counts, noise_std, delta),
+        float(prices(counts, np.array([noise_std]), delta)[0]),
         float(most_right(counts, noise_std)),
     )
     if against == "counts":
@@ -100,9 +100,9 @@ def reconstruction(
     return Answer(along_noise(facts, sigma, attack), facts)
 
 
-def price(counts: int, noise_std: float, delta: float) -> float:
-    """ε of so many counts, from above: together they are one Gaussian mechanism."""
-    return gaussian_epsilon(noise_std / math.sqrt(counts), delta)[1]
+def prices(counts: Array | float, noise_std: Array, delta: float) -> Array:
+    """ε of so many counts at each noise, from above, (n,): together they are one Gaussian mechanism."""
+    return gaussian_epsilons(noise_std / np.sqrt(counts), delta)
 
 
 def most_right(counts: Array | float, noise_std: Array | float) -> Array:
@@ -113,7 +113,7 @@ def most_right(counts: Array | float, noise_std: Array | float) -> Array:
 def along_noise(f: ReconstructionFacts, sigma: Array, attack: Rebuilt) -> LinePlot:
     """Against σ, or against the ε that σ costs."""
     mean, low, high = attack.mean_share(sigma)
-    epsilon = np.array([price(f.counts, s, f.delta) for s in sigma.tolist()])
+    epsilon = prices(f.counts, sigma, f.delta)
     most = most_right(f.counts, sigma)
     if f.against == "sigma":
         x, place, sets = sigma, f.noise_std, SIGMA
@@ -134,7 +134,7 @@ def along_counts(f: ReconstructionFacts, m: Array, seed: int) -> LinePlot:
     sigma, whole = np.array([f.noise_std]), [int(count) for count in m.tolist()]
     shares = [rebuild(bits=f.bits, counts=count, seed=seed).mean_share(sigma) for count in whole]
     mean, low, high = (np.array([each[k][0] for each in shares]) for k in range(3))
-    epsilon = np.array([price(count, f.noise_std, f.delta) for count in whole])
+    epsilon = prices(m, sigma, f.delta)
     most = most_right(m, f.noise_std)
     axis = Axis("counts m", name="m", log=True, kind="steps", hover="m = %{x:,d}", shown=(float(m[0]), float(m[-1])))
     curves = lines(m, (mean, low, high), most, Column("ε", epsilon))

@@ -8,10 +8,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from dpviz._arrays import Array
+from dpviz._remember import remembered
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.cost import langevin_bound, langevin_bounds, langevin_tight_at
+from dpviz.accounting.langevin.cost import Langevin, langevin_bounds, langevin_tight_at
 from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_bound, not_covered
 from dpviz.accounting.methods import Renyi
+from dpviz.accounting.schedules import PowerSchedule
 from dpviz.charts import Axis, Column, Guide, Line, LinePlot, look
 from dpviz.fields import AnyField, flag, number, numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Reader, Words, setting
@@ -126,7 +128,7 @@ def composed(chain: Chain, marks: Sequence[float] | Array = ()) -> ComposedSteps
         ValueError: when the batch exceeds the data.
     """
     ends = np.asarray(marks if len(marks) else [chain.steps], dtype=np.float64)
-    return ComposedSteps(**langevin_bounds(chain.setting, chain.schedule, delta=chain.delta, marks=ends))
+    return ComposedSteps(**_bounds(chain.setting, chain.schedule, chain.delta, tuple(ends.tolist())))
 
 
 def epsilon_with_other_noise(chain: Chain) -> float:
@@ -134,7 +136,13 @@ def epsilon_with_other_noise(chain: Chain) -> float:
     other = chain.with_other_noise
     if other is None:
         return math.nan
-    return float(langevin_bound(other.setting, other.schedule, delta=chain.delta).epsilon[-1])
+    return float(_bounds(other.setting, other.schedule, chain.delta, (float(chain.steps),))["improved"].epsilon[-1])
+
+
+@remembered
+def _bounds(setting: Langevin, schedule: PowerSchedule, delta: float, marks: tuple[float, ...]) -> dict[str, Bound]:
+    """What steps cost is one for all claims, and one for both noises that are compared."""
+    return langevin_bounds(setting, schedule, delta=delta, marks=marks)
 
 
 def why_excluded(chain: Chain, loss: ConvexLoss) -> str:

@@ -19,7 +19,7 @@ from dpviz.questions.kinds import with_noise
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.tight_band import noise_grid
 
-Evaluate = Callable[[Array], Array]
+Evaluate = Callable[[tuple[float, ...]], Array]
 
 QUANTILES = several("noiseq")
 HALVINGS = 4  # each by eight
@@ -126,31 +126,30 @@ def name_of(key: str) -> str:
 def dp_curve(key: str, amplification: str, plan: NoiseAxis, delta: float, target: float) -> Curve:
     """The curve of one DP method."""
     epsilon, order, reason = dp_values(key, amplification, plan, delta)
-    needs = crossing(plan, epsilon, target, lambda at: dp_at(key, amplification, plan, delta, at, order)[0])
+    needs = crossing(plan, epsilon, target, lambda at: dp_at(key, amplification, plan, delta, at)[0])
     return Curve(key, epsilon, order, needs, reason)
 
 
 @remembered
 def dp_values(key: str, amplification: str, plan: NoiseAxis, delta: float) -> tuple[Array, Array, str]:
     """ε and the deciding order along the noise, and why there is none where there is none."""
-    epsilon, order, reason = dp_at(key, amplification, plan, delta)
+    epsilon, order, reason = dp_at(key, amplification, plan, delta, tuple(plan.sigma.tolist()))
     return epsilon, order, reason if np.isnan(epsilon).any() else ""
 
 
+@remembered
 def dp_at(
-    key: str, amplification: str, plan: NoiseAxis, delta: float, sigma: Array | None = None, order: Array | None = None
+    key: str, amplification: str, plan: NoiseAxis, delta: float, sigma: tuple[float, ...]
 ) -> tuple[Array, Array, str]:
-    """The same at any noise, near which those orders decide that were found along the axis; all along it where None."""
-    one = method(key, amplification)
-    at = plan.sigma if sigma is None else sigma
+    """The same at any noise: all targets ask between the same points of the axis."""
+    one, at = method(key, amplification), np.array(sigma)
     if isinstance(plan.mechanism, SampledGaussian):
         if isinstance(one, Renyi):
             kept = order_search(at.tobytes(), plan.rate)  # serves every T and δ
-            near = None if order is None else float(order[np.searchsorted(plan.sigma, at[-1]).clip(max=order.size - 1)])
-            return *kept.epsilon(float(plan.steps), delta, one.conversion, near), ""
+            return *kept.epsilon(float(plan.steps), delta, one.conversion), ""
         bound = one.evaluate(noise_multiplier=at, sample_rate=plan.rate, steps=plan.steps, delta=delta)
         return bound.epsilon, bound.order, bound.reason
-    bound = one.epsilon_of_each([with_noise(plan.mechanism, noise) for noise in at.tolist()], plan.steps, delta)
+    bound = one.epsilon_of_each([with_noise(plan.mechanism, noise) for noise in sigma], plan.steps, delta)
     return bound.epsilon, bound.order, bound.reason
 
 
@@ -171,13 +170,13 @@ def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, ta
     seen = clipped(gradients, weak.share, weak.clip)
     bound = bayesian_values(gradients, weak, plan, seen.largest is not None)
 
-    def evaluate(at: Array) -> Array:
+    def evaluate(at: tuple[float, ...]) -> Array:
         # λ changes little between two points of the axis: a few more on either side are safe, for every one bounds ε.
         right = int(np.searchsorted(sigma, at[-1]).clip(max=sigma.size - 1))
         order = bound.order[max(right - 1, 0) : right + 1] - 1.0
         near = BayesianSweep(
             seen.distances,
-            noise_std=at * seen.sensitivity,
+            noise_std=np.array(at) * seen.sensitivity,
             sample_rate=plan.rate,
             estimator_failure=weak.failure,
             orders=range(max(int(order.min()) - 1, ORDERS[0]), min(int(order.max()) + 1, ORDERS[-1]) + 1),
@@ -215,16 +214,17 @@ def sweep(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, certified: b
 @remembered
 def law_values(known: Law, weak: BayesianAsk, plan: NoiseAxis) -> tuple[Array, Array]:
     """ε_μ and the deciding order of a known distribution along σ."""
-    return law_at(known, weak, plan, plan.sigma)
+    return law_at(known, weak, plan, tuple(plan.sigma.tolist()))
 
 
-def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tuple[Array, Array]:
+@remembered
+def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: tuple[float, ...]) -> tuple[Array, Array]:
     """The same at any σ."""
     bound = law_bound(
         known.family,
         shape=known.shape,
         quantile=weak.share,
-        noise_multiplier=sigma,
+        noise_multiplier=np.array(sigma),
         sample_rate=plan.rate,
         steps=plan.steps,
         delta_mu=weak.delta_mu,
@@ -244,7 +244,7 @@ def crossing(plan: NoiseAxis, epsilon: Array, target: float, evaluate: Evaluate)
     low, high = float(sigma[right - 1]), float(sigma[right])
     above, below = float(epsilon[right - 1]), float(epsilon[right])
     for middle in plan.between[right - 1 : right].tolist():
-        [value] = evaluate(np.array([middle])).tolist()
+        [value] = evaluate((middle,)).tolist()
         if value <= target:
             high, below = middle, value
         else:
@@ -252,12 +252,12 @@ def crossing(plan: NoiseAxis, epsilon: Array, target: float, evaluate: Evaluate)
     if np.isfinite(above) and below > 0.0:
         guess = low * (high / low) ** (np.log(above / target) / np.log(above / below))
         tried = np.clip(guess * AROUND, low, high)
-        good = evaluate(tried) <= target
+        good = evaluate(tuple(tried.tolist())) <= target
         if good.any():
             return float(tried[int(good.argmax())])
     for _ in range(HALVINGS):  # a bound that starts or jumps between two points of the axis
         tried = np.geomspace(low, high, 9)[1:]
-        good = evaluate(tried) <= target
+        good = evaluate(tuple(tried.tolist())) <= target
         first = int(good.argmax()) if good.any() else tried.size - 1
         low, high = (float(tried[first - 1]) if first else low), float(tried[first])
     return high

@@ -214,11 +214,10 @@ class Needs:
         """DP's best bound at the chosen noise and its ε, where curves are drawn."""
         if self.axis is None:
             return None
-        bounds, noise = {}, np.array([self.noise])
+        bounds = {}
         for key in self.ask.dp:
             if key in self.valid:
-                order = self.curves[key].order
-                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, noise, order)[0][0])
+                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, (self.noise,))[0][0])
                 bounds[key] = math.inf if math.isnan(epsilon) else epsilon
         return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 
