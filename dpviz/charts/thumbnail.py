@@ -18,6 +18,22 @@ DASHES = {"dot": "1.5 3", "dash": "6 4", "dashdot": "6 3 1.5 3", "longdash": "9 
 Place = tuple[float, float]
 
 
+class Canvas(NamedTuple):
+    """What a chart is drawn on.
+
+    Attributes:
+        width, height, margin: in the picture's units.
+        points: of a curve, at most.
+        stretched: whether a page gives it another shape: then marks are dots of a line's width, which keep theirs.
+    """
+
+    width: float = WIDTH
+    height: float = HEIGHT
+    margin: float = MARGIN
+    points: int = MOST_POINTS
+    stretched: bool = False
+
+
 class _Axis(NamedTuple):
     """Where a value stands, in the picture's units."""
 
@@ -37,31 +53,41 @@ class _Axis(NamedTuple):
 
 def thumbnail(figure: Mapping[str, Any], alt: str) -> str:
     """The picture; `alt` says what is on it."""
-    layout = figure["layout"]
-    marks = "".join(mark for trace in figure["data"] if trace.get("opacity") != 0 for mark in _marks(trace, layout))
+    marks = drawn(figure, Canvas())
     left, bottom = MARGIN, HEIGHT - MARGIN
     frame = f'<path d="M{left:g} {MARGIN:g}V{bottom:g}H{WIDTH - MARGIN:g}" class="axes"/>'
     return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(alt)}">{frame}{marks}</svg>'
 
 
-def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[str]:
+def drawn(figure: Mapping[str, Any], canvas: Canvas) -> str:
+    """All of a figure's traces, from the back to the front."""
+    shown = (trace for trace in figure["data"] if trace.get("opacity") != 0)
+    return "".join(mark for trace in shown for mark in _marks(trace, figure["layout"], canvas))
+
+
+def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
     """Its area, its curve, its points."""
-    x, y = _axis(layout, "x", trace.get("xaxis", "x")), _axis(layout, "y", trace.get("yaxis", "y"))
+    x, y = (_axis(layout, letter, trace.get(f"{letter}axis", letter), canvas) for letter in "xy")
     xs, ys = list(trace["x"]), list(trace["y"])
     places = [(x.at(a), y.at(b)) for a, b in zip(xs, ys, strict=True)]
     look, mode, opacity = trace.get("line", {}), trace.get("mode", "lines"), trace.get("opacity", 1)
     if trace.get("fill") == "toself":
+        edge = f' stroke="{look["color"]}"' if look.get("width", 0) > 0 and "color" in look else ""
         for part in _parts(places):
-            yield f'<path d="{_path(part)}Z" fill="{trace.get("fillcolor", "none")}" opacity="{opacity:g}"/>'
+            yield f'<path d="{_path(part)}Z" fill="{trace.get("fillcolor", "none")}" opacity="{opacity:g}"{edge}/>'
     elif "lines" in mode and look.get("width", 2) > 0:
         dash = f' stroke-dasharray="{DASHES[look["dash"]]}"' if look.get("dash") in DASHES else ""
         shape = look.get("shape", "linear")
-        d = "".join(_path(_thinned(part), shape) for part in _parts(places) if len(part) > 1)
+        d = "".join(_path(_thinned(part, canvas.points), shape) for part in _parts(places) if len(part) > 1)
         if d:
             yield f'<path d="{d}" fill="none" stroke="{look.get("color", "gray")}" opacity="{opacity:g}"{dash}/>'
     if "markers" in mode:
         for (a, b), color in zip(places, _colors(trace.get("marker", {}), len(places)), strict=True):
-            if math.isfinite(a) and math.isfinite(b):
+            if not (math.isfinite(a) and math.isfinite(b)):
+                continue
+            if canvas.stretched:
+                yield f'<path d="M{a:.1f} {b:.1f}h0" class="dot" stroke="{color}" opacity="{opacity:g}"/>'
+            else:
                 yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{color}" opacity="{opacity:g}"/>'
 
 
@@ -73,14 +99,14 @@ def _colors(marker: Mapping[str, Any], count: int) -> Sequence[str]:
     return [color] * count if isinstance(color, str) else list(color)
 
 
-def _axis(layout: Mapping[str, Any], letter: str, name: str) -> _Axis:
+def _axis(layout: Mapping[str, Any], letter: str, name: str, canvas: Canvas) -> _Axis:
     """The axis of a trace, which says it by a short name ("y2")."""
     axis: PlotlyDict = layout[f"{letter}axis{name.removeprefix(letter)}"]
     (low, high), (first, last) = axis["range"], axis.get("domain", (0.0, 1.0))
-    size = (WIDTH if letter == "x" else HEIGHT) - 2 * MARGIN
-    begin, end = MARGIN + first * size, MARGIN + last * size
+    size = (canvas.width if letter == "x" else canvas.height) - 2 * canvas.margin
+    begin, end = canvas.margin + first * size, canvas.margin + last * size
     if letter == "y":
-        begin, end = HEIGHT - begin, HEIGHT - end
+        begin, end = canvas.height - begin, canvas.height - end
     return _Axis(low, high, axis.get("type") == "log", begin, end)
 
 
@@ -97,11 +123,11 @@ def _parts(places: Sequence[Place]) -> Iterator[list[Place]]:
         yield part
 
 
-def _thinned(part: Sequence[Place]) -> list[Place]:
+def _thinned(part: Sequence[Place], most: int) -> list[Place]:
     """At most so many of them, with both ends."""
-    if len(part) <= MOST_POINTS:
+    if len(part) <= most:
         return list(part)
-    return [part[round(k * (len(part) - 1) / (MOST_POINTS - 1))] for k in range(MOST_POINTS)]
+    return [part[round(k * (len(part) - 1) / (most - 1))] for k in range(most)]
 
 
 def _path(part: Sequence[Place], shape: str = "linear") -> str:

@@ -23,6 +23,7 @@ from dpviz._version import __version__
 from dpviz.charts import Plot, browser
 from dpviz.charts.browser.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import export_config
+from dpviz.charts.still import still
 from dpviz.fields import Number
 from dpviz.questions import AnyQuestion, links
 from dpviz.questions.acting import acting, below, settings, sliders
@@ -169,6 +170,7 @@ class Handout:
             title=self.title or self.question.title,
             about=self.about,
             base=base,
+            still=still(base["figure"], base["alt"]),
             stops=max(map(len, moving.values()), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
             settings={field.label: field.show(self.get(field)) for field in shown},

@@ -14,6 +14,7 @@ from dpviz.accounting.schedules import PowerSchedule
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
+from dpviz.questions.langevin.chain import CLAIM
 from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
 from dpviz.questions.langevin.errors import MSE_EPSILON
 from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
@@ -69,13 +70,13 @@ def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None
 
 
 def test_a_claim_that_moves_asks_for_no_other_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked(COST, leta="0.0371", leps="2")
+    asked(COST, **{"leta": "0.0371", CLAIM.key: "2"})
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("What the steps cost was known.")
 
     monkeypatch.setattr("dpviz.questions.langevin.cost.langevin_bounds", refuse)
-    assert "claimed" in headline(COST, asked(COST, leta="0.0371", leps="3"))
+    assert "claimed" in headline(COST, asked(COST, **{"leta": "0.0371", CLAIM.key: "3"}))
 
 
 def test_the_largest_step_size_is_the_librarys() -> None:
