@@ -22,6 +22,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
 }
 OUTLIER: Final = 30.0  # times the smallest curve's maximum, beyond which a curve leaves through the top
 HEADROOM: Final = 1.15
+FEW: Final = 5  # ticks that an axis has at least, where a finer pattern fits
 DECADES: Final = 24.0
 TOP, BOTTOM = 46, 52  # pixels above the plot, and below it: ticks and the x axis' title
 WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
@@ -173,16 +174,18 @@ def y_span(ys: Sequence[Array], log: bool) -> Span:
 def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
     """Tick values of a log axis over [low, high], 0 < low ≤ high: at most `most`, on the finest pattern that fits.
 
-    The patterns, finest first: 1-2-5 a decade, whole decades, then every 2nd, 3rd, … decade.
-    Less than a decade that holds fewer than five ticks of 1-2-5 gets linear ticks.
+    The patterns, finest first: 1-2-5 a decade, whole decades, then every 2nd, 3rd, … decade; 1-3 a decade where whole
+    ones would be fewer than five. Less than a decade that holds fewer than five ticks of 1-2-5 gets linear ticks.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     slack = 1 + 1e-9
-    for pattern in ((1, 2, 5), (1,)):
+    for pattern in ((1, 2, 5), (1, 3), (1,)):
         ticks = [float(f"{m}e{d}") for d in range(first, last + 1) for m in pattern]
         ticks = [t for t in ticks if low / slack <= t <= high * slack]
+        if pattern == (1, 3) and sum(f"{t:e}".startswith("1") for t in ticks) >= FEW:
+            continue
         if len(ticks) <= most:
-            narrow = len(ticks) < 2 or (len(ticks) < 5 and high < 10 * low)
+            narrow = len(ticks) < 2 or (len(ticks) < FEW and high < 10 * low)
             return linear_ticks(low, high, most=min(most, 9 if high < 4 * low else 6)) if narrow else ticks
     stride = math.ceil(len(ticks) / most)
     return [t for t in ticks if round(math.log10(t)) % stride == 0]

@@ -1,6 +1,7 @@
 """Widgets bound to fields: a slider and a text for the same number always agree, and a bad text loses nothing."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from dpviz.charts import look
 from dpviz.fields import AnyField
 from dpviz.fields.field import Choice, Flag, Number, Several, Text
 from dpviz.questions import kinds, links, readings, units
@@ -269,6 +271,20 @@ def several(field: Several, offered: Sequence[str] | None = None) -> None:
     key = ".".join([Keys.slider(field), *(options if len(options) < len(field.options) else ())])
     pills = partial(st.pills, options=options, selection_mode="multi", format_func=lambda key: field.options[key])
     _bound(pills, field, [option for option in state.get(field) if option in options], picked, key=key)
+    if swatches := _swatches(key, options):
+        st.html(f"<style>{swatches}</style>")
+
+
+def _swatches(key: str, options: Sequence[str]) -> str:
+    """A piece of each curve's line in its pill, as CSS; nothing for options that are no curves."""
+    pills = f".st-key-{re.sub(r'[^a-zA-Z0-9_-]', '-', key)} [data-testid='stButtonGroup'] button[data-variant]"
+    lines = {place: look.FAMILIES.get(option) for place, option in enumerate(options, start=1)}
+    return "".join(
+        f"{pills}:nth-of-type({place})::before {{ content: ''; width: 1.1em; margin-right: .4em; "
+        f"border-top: 3px {'solid' if line.dash == 'solid' else 'dashed'} {line.color}; }}"
+        for place, line in lines.items()
+        if line is not None
+    )
 
 
 def flag(field: Flag) -> None:

@@ -67,3 +67,27 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     slider(page, "sigma").press("ArrowRight")
     wait_idle(page)
     expect(page).to_have_url("/compose?sigma=4.7&curves=moments.renyi_improved.tight&v=3")
+
+
+@pytest.mark.sweep
+def test_arrow_keys_lead_through_the_story(page: Page) -> None:
+    """From its first screen on; a slider that has the focus is moved by them instead."""
+    open_page(page)
+    here = main_area(page).locator("[data-here]")
+    for key, stop in (
+        ("ArrowRight", "1 of 10"),
+        ("ArrowRight", "2 of 10"),
+        ("ArrowRight", "3 of 10"),
+        ("ArrowLeft", "2 of 10"),
+    ):
+        page.keyboard.press(key)
+        expect(here).to_contain_text(stop)
+        expect(here).to_be_in_viewport()
+        wait_idle(page, settle_ms=600)  # the scroll rests, and its stop is drawn
+    expect(page).to_have_url("/?stop=2&v=3")
+    wait_idle(page)
+    handle = slider(page, "sigma").first
+    before = handle.input_value()
+    handle.press("ArrowRight")
+    assert handle.input_value() != before
+    expect(here).to_contain_text("2 of 10")

@@ -24,6 +24,12 @@ def test_log_ticks_fit(start: float, decades: float, most: int) -> None:
     assert low * (1 - 1e-6) <= ticks[0] <= ticks[-1] <= high * (1 + 1e-6)
 
 
+def test_few_decades_have_five_ticks_at_least() -> None:
+    assert log_ticks(1e3, 1e6, most=9) == [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6]
+    assert log_ticks(1.0, 1e4, most=9) == [1.0, 10.0, 100.0, 1e3, 1e4], "whole decades are enough"
+    assert log_ticks(0.02, 2.0, most=9) == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+
+
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(3, 12))
 def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
     ticks = linear_ticks(low, low + span, most=most)

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpviz.charts import look
 from dpviz.questions import units
+from dpviz.questions.compose.curves import CURVES
 from dpviz.questions.layout import of_values
 from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.readings import READINGS
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import registry, state
+from dpviz.ui.controls import _swatches
 from tests.ui.driver import controls, enter, go_to, open_app, open_part, press, put, said, set_to
 
 pytestmark = pytest.mark.usefixtures("without_slow_parts")
@@ -298,3 +301,15 @@ def test_batches_larger_than_the_data_are_refused_beside_the_controls(page, fiel
     assert any("batch=600 <= size=300" in problem for problem in said(at, "problem"))
     enter(at, field, text)
     assert any("size=" in problem for problem in said(at, "problem")) == (page == "noise")
+
+
+def test_each_curve_s_pill_has_a_piece_of_its_line() -> None:
+    """As the chart draws it; options that are no curves have none."""
+    css = _swatches("slider.curves.a_b", list(CURVES.options))
+    assert css.count("::before") == len(CURVES.options)
+    for place, key in enumerate(CURVES.options, start=1):
+        [rule] = [rule for rule in css.split("}") if f":nth-of-type({place})::" in rule]
+        assert look.FAMILIES[key].color in rule
+        assert ("solid" in rule) == (look.FAMILIES[key].dash == "solid")
+        assert ".st-key-slider-curves-a_b " in rule
+    assert _swatches("slider.layers", ["first", "last"]) == ""

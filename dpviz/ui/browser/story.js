@@ -1,5 +1,5 @@
 // A story that is scrolled: the stop whose text crosses the line is the present one, and the server hears of it once the
-// scroll rests on it. Two buttons scroll to its neighbours.
+// scroll rests on it. Two buttons scroll to its neighbours, and so do the arrow keys that no control takes.
 
 import { allow, arrowButtons } from "./arrows.js";
 import { made, mounting } from "./dom.js";
@@ -8,8 +8,8 @@ const REST = 150; // ms
 const HELD = 3000; // ms that an opened stop is kept in its place while the page is still drawn
 const HAND = ["wheel", "touchstart", "pointerdown", "keydown"]; // from then on the visitor leads
 const ARROWS = [
-  { by: -1, name: "Stop before", path: "M4 13l6-6 6 6" },
-  { by: 1, name: "Next stop", path: "M4 7l6 6 6-6" },
+  { by: -1, name: "Stop before", path: "M4 13l6-6 6 6", keys: "ArrowLeft" },
+  { by: 1, name: "Next stop", path: "M4 7l6 6 6-6", keys: "ArrowRight" },
 ];
 
 class Story {
@@ -35,6 +35,7 @@ class Story {
     this.main = document.querySelector('[data-testid="stMain"]');
     const release = () => (this.held = false);
     for (const kind of HAND) window.addEventListener(kind, release, { passive: true, capture: true, signal });
+    window.addEventListener("keydown", (event) => this.pressed(event), { signal });
     const sizes = new ResizeObserver(() => this.stops && this.look());
     sizes.observe(this.main);
     sizes.observe(this.main.querySelector('[data-testid="stMainBlockContainer"]'));
@@ -112,6 +113,17 @@ class Story {
     const at = this.stops.indexOf(this.stop);
     this.place.textContent = `${at + 1} of ${this.stops.length}`;
     allow(this.buttons, [at > 0, at + 1 < this.stops.length]);
+  }
+
+  // A key that nothing else takes: a slider moves by it, a choice and a text have their own use of it.
+  pressed(event) {
+    const { by } = ARROWS.find(({ keys }) => keys === event.key) ?? {};
+    if (!by || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.target.closest?.('input, select, textarea, [contenteditable], [role="radiogroup"], [role="toolbar"], [role="listbox"]')) return;
+    event.preventDefault();
+    // From above the story a step leads to the stop that is marked, which is still below.
+    const ahead = by > 0 && this.text(this.stop).getBoundingClientRect().top > this.main.getBoundingClientRect().top + this.lineAt();
+    this.step(ahead ? 0 : by);
   }
 
   step(by) {
