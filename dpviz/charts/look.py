@@ -122,12 +122,13 @@ FAMILIES: dict[str, Style] = {
 }
 
 # Styles of lines that are no accountant's; most bring their own colour.
-SOLID, NEUTRAL, DASHED, AT_VOTES = "solid", "neutral", "dashed", "at_votes"
+SOLID, NEUTRAL, DASHED, AT_VOTES, FOLLOWED = "solid", "neutral", "dashed", "at_votes", "followed"
 PLAIN: dict[str, Style] = {
     SOLID: Style(BLUE),
     NEUTRAL: Style(GREY, width=2.0),
     DASHED: Style(GREY, "longdashdot", 2.0),
     AT_VOTES: Style(BROWN),  # ε of PATE that only holds for the votes there are
+    FOLLOWED: Style(BROWN, width=1.5),  # ε of single examples of a run, each by its own gradients
 }
 
 

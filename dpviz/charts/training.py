@@ -26,6 +26,7 @@ def epsilon_chart(
     band: Band | None = None,
     budget: float | None = None,
     reported: Array | None = None,
+    followed: tuple[Array, Array, Array] | None = None,
     mark: str = "",
     height: int = 300,
 ) -> Chart:
@@ -39,6 +40,7 @@ def epsilon_chart(
         band: the tight interval.
         budget: the filter's, a floor.
         reported: what a program's own library said after the steps, shape (n,); NaN where it said nothing.
+        followed: lowest, median and highest ε of single examples after the steps, shape (n,) each.
         mark: stands behind the axis title.
         height: in pixels.
     """
@@ -61,6 +63,13 @@ def epsilon_chart(
         color = look.measured("reported")
         lines.append(Line("reported", "reported by its library", steps[rows], reported[rows], look.DASHED, color=color))
     bands = () if band is None else (band,)
+    if followed is not None:
+        lowest, median, highest = followed
+        rows = extremes(median)
+        name = "followed examples"
+        bands = (*bands, Band(name, steps[rows], lowest[rows], highest[rows], family=look.FOLLOWED))
+        middle = f"{name}, median"  # the band's end has the name
+        lines.append(Line("followed_median", middle, steps[rows], median[rows], look.FOLLOWED, end=""))
     floors = () if budget is None else (Floor(budget, "filter budget", "budget"),)
     reading = Axis(f"ε{mark}", reading="attack")
     return LinePlot(steps_axis(total), reading, tuple(lines), bands=bands, floors=floors).chart(height)

@@ -12,6 +12,8 @@
               "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
               of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
               "seconds". "epsilon": the readings of each live accountant and, if asked for, Bayesian.
+              With followed examples (`accounts.followed`): "followed_lowest", "followed_median" and "followed_highest"
+              of the ε of each; nobody can find them again, so an imported run has none.
               "reported_epsilon": of a watched run (`dpviz.watch`), what the program's own library said after each step.
               "distances": pair distances, or norms, of clipped gradients of each step
               (with Bayesian accounting; [] where too few examples: the worst case was charged), else None. "norms":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from dpviz.accounting.adaptive.filter import BudgetExceeded
 from dpviz.accounting.adaptive.released import release
@@ -108,6 +109,11 @@ class Session:
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
         self.counting = Counting(settings, self.examples) if settings.private else None
         self.random, self.continued = random, ""
+        # Which are followed depends on N alone. Their gradients are measured apart, in chunks of their own.
+        rows = torch.linspace(0, self.examples - 1, min(settings.followed, self.examples), dtype=torch.float64).long()
+        rows = rows.to(self.device)
+        self._followed = (self._x[rows], self._y[rows]) if settings.private and settings.followed else None
+        self._measures = PerExample(self.network, loss_per_example, chunk_size=settings.chunk_size)
         self._buffer = StepBuffer(
             self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
         )
@@ -163,7 +169,9 @@ class Session:
         batch_size, mechanism = self._coming()
         self._reserve(mechanism)
         self.method.watch = watch
+        lengths = self._lengths()
         self.state, info = self.method.step(self.state, self.batches.draw(batch_size))
+        info = info._replace(followed=lengths)
         self.step += 1
         self._look(info)
         self._buffer.add(self.step, info)  # charged with what it released, also where that is not what was reserved
@@ -175,6 +183,12 @@ class Session:
         self._after_step(batch_size)
         if watch or self._buffer.age >= EMIT_EVERY:
             self.flush()
+
+    def _lengths(self) -> Tensor | None:
+        """Of the clipped gradients of the followed examples at the weights of now, float64; at least the true ones."""
+        if self._followed is None:
+            return None
+        return self._measures.clipped(*self._followed, max_grad_norm=self.settings.max_grad_norm).changes
 
     def _look(self, info: Info) -> None:
         """Tell where nothing is learnt."""

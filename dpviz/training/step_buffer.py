@@ -4,9 +4,11 @@ import time
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.accounts.stepwise import encoded
 from dpviz.training.engine.rounding import certified_bound
@@ -16,8 +18,8 @@ TELL_EVERY = 1.0  # seconds between two lines on the Bayesian ε
 _BINS = 48
 _DECADES = 3.0
 
-# Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient, and
-# the distances that were measured.
+# Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient, the
+# distances that were measured, and the lengths of the followed examples' gradients.
 _Facts = Tensor
 
 
@@ -72,8 +74,14 @@ class StepBuffer:
         numbers = iter(torch.cat([facts for *_, facts in self._waiting]).tolist())
         for step, info, facts in self._waiting:
             loss, finite, clipped, non_finite, *distances = islice(numbers, len(facts))
+            if info.followed is not None:
+                at = len(distances) - len(info.followed)
+                distances, lengths = distances[:at], distances[at:]
             if self._accounts is not None and info.mechanism is not None:
                 charged = self._accounts.step(info.mechanism, distances if measures else None)
+                if self._accounts.followed is not None and info.followed is not None:
+                    assert isinstance(info.mechanism, SampledGaussian)  # as `RunSettings.check` sees to
+                    self._accounts.followed.charge(info.mechanism, np.array(lengths) / self._bound)
                 info = info if charged else info._replace(mechanism=None)
             seen = info.batch_size if info.norms is not None else 0
             row = {
@@ -138,7 +146,7 @@ class StepBuffer:
             "count": len(steps),
             "mechanisms": encoded(info.mechanism for info in infos if info.mechanism is not None),
             **columns,
-            "epsilon": {} if self._accounts is None else self._accounts.readings(),
+            **({"epsilon": {}} if self._accounts is None else self._accounts.step_readings()),
             "distances": None if columns["distances"][0] is None else columns["distances"],
             "norms": self._histogram(),
             "noise": noise,
@@ -160,4 +168,5 @@ def _facts(info: Info, bound: float) -> _Facts:
         # As the engine clips; a norm that is not a number counts as non-finite only.
         clipped, non_finite = ((norms > certified_bound(bound, norms.dtype)) & real).sum(), (~real).sum()
     facts = torch.stack((loss, finite.sum(), clipped, non_finite)).double()
-    return facts if info.distances is None else torch.cat((facts, info.distances))
+    measured = [part for part in (info.distances, info.followed) if part is not None]
+    return torch.cat((facts, *measured)) if measured else facts

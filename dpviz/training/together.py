@@ -66,6 +66,8 @@ def _broken(s: RunValues) -> Iterator[str]:
         yield from _of_correlated_noise(s)
     if s.by_person:
         yield from _of_persons(s)
+    if s.followed:
+        yield from _of_followed(s)
 
 
 def _of_the_plan(s: RunValues) -> Iterator[str]:
@@ -103,6 +105,20 @@ def _of_views(s: RunValues) -> Iterator[str]:
         )
     if shape and not image(shape):
         yield (f"Expected views=1 with data={s.data!r}, found {s.views}: only images can be shifted. Take views=1.")
+
+
+def _of_followed(s: RunValues) -> Iterator[str]:
+    """Examples with an ε of their own: each is drawn by itself, and has one gradient at the weights of a step."""
+    if not _reads(s, "followed"):
+        yield (
+            f"Expected followed=0 with method={s.method!r}, found {s.followed}: only {_methods_that_read('followed')} "
+            "can follow single examples. Take followed=0."
+        )
+    if s.sampler != Poisson.key or s.by_person or s.views > 1:
+        yield (
+            f"Expected followed=0 with sampler={s.sampler!r}, unit={s.unit!r} and views={s.views}, found {s.followed}: "
+            "an ε of one example needs Poisson batches of single examples without views. Take followed=0."
+        )
 
 
 def _of_the_method(s: RunValues) -> Iterator[str]:

@@ -124,6 +124,7 @@ class RunValues:
     )
     pairs: int = 32
     definition: int = 2
+    followed: int = 0
     estimator_failure: Annotated[float, "γ, the probability that any Bayesian ε of the run is too low."] = 1e-15
     filter_epsilon: Annotated[
         float | None,

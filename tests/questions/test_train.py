@@ -54,12 +54,13 @@ def shown(query: str) -> set[str]:
 # What a plan begins with: the model that is offered first, with what trains it well.
 FIRST = next(iter(MODELS.values()))
 START = RunSettings(model=FIRST.key, **FIRST.usual)
+MEASURED = {"bayesian": True, "followed": 32}  # on the page: it costs little
 
 
 def test_a_plan_starts_as_a_run_of_the_first_model_does() -> None:
     """Defaults are said by `RunSettings` for whoever trains, and by the fields for whoever looks: they are the same."""
     usual = TRAIN.read(lambda field: field.default)
-    named = {name for name in usual if hasattr(START, name)} - OWN_START - {"bayesian"}
+    named = {name for name in usual if hasattr(START, name)} - OWN_START - set(MEASURED)
     assert {name: usual[name] for name in named} == {name: getattr(START, name) for name in named}
 
 
@@ -68,14 +69,14 @@ def test_the_first_plan_is_one_run_on_the_page_in_the_script_in_its_link_and_for
     settings = run_of()
     assert FIRST.features is not None
     advised = recommended(settings.data, FIRST.key, target_epsilon=3.0)
-    assert settings == advised.with_(bayesian=True)
+    assert settings == advised.with_(**MEASURED)
     source = script.training(settings)
     written = eval(source[source.index("RunSettings(\n") : source.index("\nsummary")], {"RunSettings": RunSettings})
     assert written == settings
     texts = texts_of(settings)
     assert run_of(urlencode(texts)) == settings
     network = run_of("preset=trcnn")
-    assert network == recommended(network.data, "cnn", target_epsilon=3.0).with_(bayesian=True)
+    assert network == recommended(network.data, "cnn", target_epsilon=3.0).with_(**MEASURED)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_the_default_asks_for_a_tight_epsilon_of_three() -> None:
     settings = run_of()
     cost = tight_epsilon(SampledGaussian(settings.noise_multiplier, settings.sample_rate(10_000)), settings.steps, 1e-5)
     assert 2.98 < float(cost.upper) <= 3.0
-    assert settings.with_(noise_multiplier=2.0) == START.with_(bayesian=True)  # it costs little: on the page
+    assert settings.with_(noise_multiplier=2.0) == START.with_(**MEASURED)
     assert settings.secure_noise
 
 

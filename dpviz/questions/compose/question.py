@@ -9,6 +9,7 @@ from dpviz.questions import (
     Question,
     Words,
     cards,
+    gaussian_dp,
     gradient_fields,
     kinds,
     published,
@@ -98,6 +99,9 @@ GROWTH = Question(
         slow_facts(later.longer_key, later.longer_part, later.longer_part, curves.with_reference),
     ),
     more={
+        gaussian_dp.NAME: lambda answer: gaussian_dp.gaussian_dp(
+            events(answer), answer.facts.delta, of_one_run=answer.facts.tried > 1
+        ),
         "Distances": distances,
         "Use it": lambda answer: use_it(lambda: plan_of(answer), card_from(answer)),
         "Accountants": lambda answer: cards(answer.facts.curves, answer.facts.amplification),

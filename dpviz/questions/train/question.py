@@ -9,7 +9,21 @@ from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import Axis, Floor, Line, LinePlot, training
 from dpviz.fields import AnyField, numbers
-from dpviz.questions import Answer, FieldControl, Folded, Formula, Item, Layout, Metric, Note, Question, Reader, Words
+from dpviz.questions import (
+    Answer,
+    Block,
+    FieldControl,
+    Folded,
+    Formula,
+    Item,
+    Layout,
+    Metric,
+    Note,
+    Question,
+    Reader,
+    Words,
+    gaussian_dp,
+)
 from dpviz.questions.guessing import capital, limit
 from dpviz.questions.printed.claim import TRAINED
 from dpviz.questions.tight_band import band
@@ -24,7 +38,7 @@ from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import units_of
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.plan import mechanism_at
+from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import FIELDS, GROUPS, RunSettings
 
@@ -241,6 +255,14 @@ def below(answer: Answer[Planned]) -> Sequence[FieldControl]:
     return (FieldControl(drawn_as="compose"),) if comparable else ()
 
 
+def mu_of_plan(answer: Answer[Planned]) -> Sequence[Block]:
+    """μ of the planned steps, where they are all that is known of these data."""
+    f = answer.facts
+    counted = on_the_same(f.settings) or f.settings.adaptive or f.settings.target_measure == "private"
+    plan = () if counted else planned_events(f.settings.with_(steps=f.settings.last_step), f.examples)
+    return gaussian_dp.gaussian_dp(plan, f.settings.delta)
+
+
 def without_app(answer: Answer[Planned]) -> Sequence[Folded]:
     """The same run as a script."""
     source = script.training(answer.facts.settings)
@@ -304,7 +326,7 @@ TRAIN: Question[Planned] = Question(
     settings=SETTINGS,
     presets=tuple(TRAINED.values()),
     layout=layout,
-    more={"Train it": without_app},
+    more={gaussian_dp.NAME: mu_of_plan, "Train it": without_app},
     below=below,
     printed=lambda _: False,
 )

@@ -73,6 +73,7 @@ def acting(of: ValueOf) -> frozenset[str]:
         "margin_epochs": policy.saves,
         "most_steps": of("past_plan") == "replan",
         "chunk_size": method.private,
+        "followed": "followed" in reads and examples_by_coins and of("views") == 1 and of("unit") == "example",
     }
     only |= _of_noise(of, reads, by_coins=by_coins)
     only |= _of_promise(of, private=method.private, persons=persons, by_coins=by_coins)

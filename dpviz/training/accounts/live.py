@@ -9,7 +9,7 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
@@ -22,6 +22,7 @@ from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.training.accounts.bayesian import BayesianAccount, Charge
 from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.followed import FollowedAccount
 from dpviz.training.accounts.origins import as_planned, lost, names, spent_before
 from dpviz.training.accounts.stepwise import CEILING, StepAccounts, TightTrajectory, Trajectory
 from dpviz.training.covered import NOT_COVERED
@@ -163,6 +164,7 @@ class LiveAccounts(StepAccounts):
         taken: Training steps.
         budget: The filter; None without a budget, which an adaptive run always has (`promised`).
         bayesian: The Bayesian account, None if it was not asked for.
+        followed: ε of single examples, None if it was not asked for, or where no plan has a finite ε.
     """
 
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
@@ -194,6 +196,31 @@ class LiveAccounts(StepAccounts):
                 if ceiling == CEILING:
                     trajectories[CEILING] = Trajectory(renyi_accountant(settings, examples), settings.bayesian_delta)
         super().__init__(trajectories, bayesian=account, ceiling=ceiling, before=spent_before(settings))
+        self.followed = self._followed()
+
+    def _followed(self) -> FollowedAccount | None:
+        if not self.settings.followed:
+            return None
+        planned = as_planned(self.settings)  # fixed ahead, and so are the orders
+        plan = (*spent_before(planned), *baseline(planned.with_(steps=planned.last_step), self.examples))
+        if not math.isfinite(planned_epsilon(plan, self.delta)):
+            return None
+        few, before = min(self.settings.followed, self.examples), spent_before(self.settings)
+        return FollowedAccount(plan, delta=self.delta, examples=few, before=before)
+
+    def count(self, mechanism: SampledGaussian) -> None:
+        super().count(mechanism)
+        if self.followed is not None:
+            self.followed.charge_certain(mechanism)
+
+    def step_readings(self) -> dict[str, Any]:
+        """What an event "step" holds of the steps since the last time this was asked: readings of every accountant."""
+        epsilon = self.readings()
+        if self.followed is None:
+            return {"epsilon": epsilon}
+        # Where results choose the noise, no ε of a plan that is fixed covers every example.
+        limits = None if self.settings.adaptive else epsilon.get(Renyi.name)
+        return {"epsilon": epsilon, **self.followed.readings(limits)}
 
     @property
     def spent(self) -> Spent:
@@ -212,6 +239,8 @@ class LiveAccounts(StepAccounts):
                 self.budget.spend(mechanism, count)
             self._history.add(mechanism, count)
             self._begin(mechanism, count)
+            if self.followed is not None:  # whose gradients of then are not kept
+                self.followed.charge_certain(mechanism, count)
         self.taken, self._covered = spent.taken, spent.covered
         if self.bayesian is not None:
             self.bayesian.go_on(spent.bayesian, spent.total_steps)

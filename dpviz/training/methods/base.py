@@ -34,6 +34,7 @@ class Info(NamedTuple):
         distances: Of disjoint pairs of clipped gradients, float64 (p,); None if not asked for.
         step_size: Learning rate, in units of C where the method descends by clipped gradients.
         signal, noise: Lengths of the sum before the noise and of the noise on the sum; None unless asked for.
+        followed: Lengths of the clipped gradients of the followed examples, float64 (followed,); None without any.
     """
 
     mechanism: Mechanism | None
@@ -45,6 +46,7 @@ class Info(NamedTuple):
     step_size: float
     signal: Tensor | None = None
     noise: Tensor | None = None
+    followed: Tensor | None = None
 
 
 class State(NamedTuple):

@@ -24,7 +24,7 @@ class DpAdam(DpSgd):
 
     key, label = "dp_adam", "DP-Adam, bias-corrected"
     words = "DP-Adam subtracts the noise's share from Adam's second moment."
-    reads = Method.reads | {"views", "unit", "sampler"}
+    reads = Method.reads | {"views", "unit", "sampler", "followed"}
     rate_in_c = False  # Adam's steps have the length of the rate
     usual: ClassVar = {"learning_rate": 0.003}
 

@@ -44,6 +44,7 @@ class DpSgd(Method):
     words = "DP-SGD clips each example's gradient and adds noise."
     rate_in_c = True
     reads = Method.reads | {"optimiser", "momentum", "views", "unit", "sampler", "noise_decay", "noise_band"}
+    reads |= {"followed"}
 
     def step(self, state: State, batch: Batch) -> tuple[State, Info]:
         clipped = self.clipped_sum(batch)

@@ -33,7 +33,7 @@ class Dpvi(DpSgd):
 
     key, label = "dpvi", "DPVI, variational inference"
     words = "DPVI uses DP-SGD to learn a posterior: means and spreads of the weights. It is made for regressions."
-    reads = (DpSgd.reads - {"views"}) | {"prior_std"}
+    reads = (DpSgd.reads - {"views", "followed"}) | {"prior_std"}
     needs_prior = True
     partly = False
     usual: ClassVar = {"prior_std": 1.0}

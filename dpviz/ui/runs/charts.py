@@ -20,6 +20,7 @@ from dpviz.questions.words import Note
 from dpviz.runs.claims import claims_along, claims_of_shorter_plans
 from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.views import RunView
+from dpviz.training.accounts.followed import COLUMNS
 from dpviz.training.covered import titled
 from dpviz.ui.plain import on_chart
 from dpviz.ui.plots import Drawing
@@ -35,7 +36,12 @@ _FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
 LINES: dict[str, dict[tuple[str, str], str]] = {
     key: {tuple(name.split()): label for name, label in row.get("lines", {}).items()}
     for key, row in CHART_TABLE.items()
-} | {"epsilon": {("step", f"epsilon.{name}"): label for name, label in READINGS.items()}}
+} | {
+    "epsilon": {
+        **{("step", f"epsilon.{name}"): label for name, label in READINGS.items()},
+        ("step", "followed_median"): "followed examples",
+    }
+}
 
 
 # --- one run ----------------------------------------------------------------------------------------------------------
@@ -83,6 +89,14 @@ def epsilons(view: RunView) -> dict[str, Array]:
     return {name: view.steps[f"epsilon.{name}"] for name in READINGS if f"epsilon.{name}" in view.steps}
 
 
+def followed(view: RunView) -> tuple[Array, Array, Array] | None:
+    """Lowest, median and highest ε of the followed examples, shape (steps,) each; None without any."""
+    if not all(name in view.steps for name in COLUMNS):
+        return None
+    lowest, median, highest = (view.steps[name] for name in COLUMNS)
+    return lowest, median, highest
+
+
 def _epsilon(look: Look, height: int) -> Chart:
     planned, interval = look.plan, look.interval
     if look.record.over and "epsilon.tight" in look.view.steps:
@@ -97,6 +111,7 @@ def _epsilon(look: Look, height: int) -> Chart:
         band=band(interval) if interval is not None and interval.x.size > 1 else None,
         budget=None if (settings := look.terms or look.settings) is None else settings.filter_epsilon,
         reported=None if math.isnan(look.reported[1]) else look.view.steps["reported_epsilon"],
+        followed=followed(look.view),
         mark=_mark(look, "epsilon"),
         height=height,
     )

@@ -13,6 +13,7 @@ from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.told.settings import SAMPLERS as TOLD_SAMPLERS
 from dpviz.runs.told.settings import ToldSettings
 from dpviz.training.accounts.claims import neighbours
+from dpviz.training.accounts.followed import COLUMNS
 from dpviz.training.accounts.origins import start_words
 from dpviz.training.covered import NOT_COVERED
 from dpviz.training.data.own.place import data_of
@@ -21,7 +22,7 @@ from dpviz.training.models import RECORDED
 from dpviz.training.samplers import SAMPLERS
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.fields import STATE_WORDS
-from dpviz.ui.train.look import Look
+from dpviz.ui.train.look import EMPTY, Look
 
 TOLD_NOTE = (
     "This run's steps are as told by the program: dpviz saw neither its data nor its clipping nor its noise. Steps "
@@ -263,6 +264,15 @@ def _of_the_claim(look: Look) -> Iterator[Note]:
         yield Note(
             f"The claim ε ≤ {numbers.up(claim.epsilon)} ({claim.name}): {claim.coverage}. The curves show the run as "
             "if its end had been planned."
+        )
+    if look.view.steps.get(COLUMNS[0], EMPTY).size:
+        lowest, median, highest = (numbers.up(float(look.view.steps[name][-1])) for name in COLUMNS)
+        count = "" if look.settings is None else f"{look.settings.followed:,} "
+        yield Note(
+            f"By their own gradients, the {count}followed examples have lost ε ≤ {lowest} to {highest} each, in the "
+            f"median {median} (Feldman and Zrnic 2021): what a filter of that size for each example, set before the "
+            "first step, would have allowed. These numbers depend on the examples themselves: they are not private, "
+            f"{NOT_COVERED}, and must not be published."
         )
     if look.view.bayesian_text:
         also = f" The bound ε ≤ {numbers.up(shown.epsilon)} of DP ({shown.name}) also bounds Bayesian DP."
