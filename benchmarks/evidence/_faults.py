@@ -2158,4 +2158,25 @@ FAULTS = (
         "lowest(fewest, 1, every.size // 2)",
         f"{_FILTER}::test_the_one_order_is_the_best_of_all",
     ),
+    Fault(
+        "a told run that goes on keeps the charges of the last program alone",
+        "dpviz/runs/told/going_on.py",
+        "(*earlier.charged_before, *mechanisms(digest))",
+        "mechanisms(digest)",
+        "tests/runs/test_told_going_on.py::test_a_program_that_dies_at_its_first_step_hides_nothing",
+    ),
+    Fault(
+        "the claim of a told run that goes on leaves out what was charged before",
+        "dpviz/runs/told/claims.py",
+        "    everything = (*terms.charged_before, *charged)\n",
+        "    everything = tuple(charged)\n",
+        "tests/runs/test_told_going_on.py::test_another_noise_before_is_kept_apart",
+    ),
+    Fault(
+        "the budget of a told run that goes on begins anew",
+        "dpviz/runs/told/watch.py",
+        "                self._spend(budget, mechanism, count)\n",
+        "                pass\n",
+        "tests/runs/test_told_going_on.py::test_a_budget_is_that_of_all_programs_together",
+    ),
 )

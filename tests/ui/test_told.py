@@ -113,3 +113,36 @@ def test_no_watched_run_beats_another(engine: Engine, told: Told) -> None:
     runs = [RunResult(record, 0.9, claim_of_record(record, engine.store)) for record in (worse, better)]
     assert runs[0].goods != runs[1].goods
     assert len(unbeaten(runs)) == 2
+
+
+def test_a_plan_is_drawn_ahead_while_it_is_kept(engine: Engine) -> None:
+    folder = engine.store.file.path.parent
+    with dpviz.watch("Planned", **TOLD_OF, folder=folder, steps=40) as run:
+        for _ in range(2):
+            run.step(**STEP)
+        run.tell(test_accuracy=0.9)  # what was told so far is recorded
+        look = take(engine, max(engine.store.runs(), key=lambda record: record.number).id)
+        assert look.plan is not None
+        assert look.planned
+        for name in ("moments", "renyi", "mixture"):
+            assert look.plan.epsilon[name][-1] == dpviz.epsilon(name, steps=40, delta=1e-5, **STEP)
+        assert look.plan.claim.epsilon == dpviz.epsilon(steps=40, delta=1e-5, **STEP)
+        run.step(noise_multiplier=0.9, sample_rate=256 / 60_000)
+        run.tell(test_accuracy=0.9)
+        assert take(engine, look.record.id).plan is None
+
+
+def test_a_run_that_goes_on_shows_what_was_charged_before(engine: Engine, told: Told) -> None:
+    told()
+    with dpviz.watch("Theirs", **TOLD_OF, folder=engine.store.file.path.parent, go_on=True) as run:
+        assert run.taken == 10
+        run.step(**STEP)
+    record = max(engine.store.runs(), key=lambda record: record.number)
+    look = until(lambda: shown if (shown := take(engine, record.id)).tight is not None else None)
+    assert look.tight is not None
+    assert look.tight.upper[-1] >= dpviz.epsilon(steps=11, delta=1e-5, bound="lower", **STEP)
+    assert "10 steps before its first one count in every ε" in setting_line(look)
+    assert look.claim.epsilon == dpviz.epsilon("mixture", steps=11, delta=1e-5, **STEP)
+    assert float(look.view.steps["epsilon.renyi"][0]) >= dpviz.epsilon("renyi", steps=11, delta=1e-5, **STEP) * (
+        1 - 1e-9
+    )

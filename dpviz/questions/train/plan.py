@@ -11,12 +11,14 @@ from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.methods import AdditiveAccountant, Tight
+from dpviz.accounting.methods import LIVE, AdditiveAccountant, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions import tight_band
 from dpviz.questions.methods import step_grid
 from dpviz.questions.tight_band import TightBand
+from dpviz.runs.told import claims as told_claims
+from dpviz.runs.told.settings import ToldSettings
 from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.accounts.live import live_accountants
 from dpviz.training.accounts.origins import spent_before
@@ -70,6 +72,25 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
         for name, accountant in accountants.items()
     }
     tight = tight_band.along_steps(mechanism, total, settings.delta, log=False)
+    return PlannedCost(at, epsilon, claim, _ending_as_claimed(tight, claim))
+
+
+@remembered
+def plan_of_told(terms: ToldSettings, first: Mechanism) -> PlannedCost | None:
+    """The same of a run that tells its steps: all it planned, each like its first one.
+
+    None where it fixed no number of steps, or goes on from an earlier run, whose steps come before those of its page.
+    """
+    claim = told_claims.planned_claim(terms, first)
+    if claim is None or terms.steps is None or terms.before or not isinstance(first, SampledGaussian):
+        return None
+    at = step_grid(terms.steps, False, POINTS)
+    sigma, rate = first.noise_multiplier, first.sample_rate
+    epsilon = {
+        each.name: each().evaluate(noise_multiplier=sigma, sample_rate=rate, steps=at, delta=terms.delta).epsilon
+        for each in LIVE
+    }
+    tight = tight_band.along_steps(first, terms.steps, terms.delta, log=False)
     return PlannedCost(at, epsilon, claim, _ending_as_claimed(tight, claim))
 
 

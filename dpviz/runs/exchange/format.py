@@ -154,7 +154,10 @@ SETTING: dict[type, TypeAdapter[Any]] = {
     list: TypeAdapter(Annotated[list[Numeric | Name], Field(max_length=20)]),
 }
 NUMBER: TypeAdapter[Any] = TypeAdapter(Numeric)
-ORIGINS_OF: TypeAdapter[Any] = TypeAdapter(Annotated[list[EarlierRun], Field(max_length=ORIGINS)])
+NAMED: dict[str, TypeAdapter[Any]] = {  # what is neither a number nor a text
+    "origins": TypeAdapter(Annotated[list[EarlierRun], Field(max_length=ORIGINS)]),
+    "before": TypeAdapter(Annotated[list[Spent], Field(max_length=CHANGING, fail_fast=True)]),
+}
 
 
 def _settings(value: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +167,7 @@ def _settings(value: dict[str, Any]) -> dict[str, Any]:
     pages say so.
     """
     plain = {
-        name: checked(f"setting {name!r}", one, ORIGINS_OF if name == "origins" else SETTING.get(type(one), NUMBER))
+        name: checked(f"setting {name!r}", one, NAMED.get(name) or SETTING.get(type(one), NUMBER))
         for name, one in value.items()
     }
     if MARK in plain:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.methods import LIVE, Renyi, Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.mechanisms import Mechanism
+from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.told.claims import claim_at
 from dpviz.runs.told.settings import ToldSettings
 from dpviz.training.accounts.bayesian import BayesianAccount
@@ -36,7 +36,7 @@ class ToldAccounts(StepAccounts):
             )
             ceiling = Renyi.name if terms.bayesian_delta == terms.delta else CEILING
             trajectories.setdefault(ceiling, Trajectory(Renyi(), terms.bayesian_delta))
-        super().__init__(trajectories, bayesian=account, ceiling=ceiling)
+        super().__init__(trajectories, bayesian=account, ceiling=ceiling, before=terms.charged_before)
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse a step that cannot follow those before it.
@@ -44,7 +44,7 @@ class ToldAccounts(StepAccounts):
         Raises:
             ValueError: naming what differs, and the way out.
         """
-        events = self.events
+        events = (*self.terms.charged_before, *self.events)
         if self.terms.by_epoch and events and events[0][0] != mechanism:
             raise ValueError(
                 f"Expected every step of a shuffled run to be one of {events[0][0].text}, found {mechanism.text}: keep "
@@ -63,8 +63,9 @@ class ToldAccounts(StepAccounts):
     def summary(self) -> dict[str, Any]:
         """What was charged, how the accountants read it, and the claim: the accounting part of the last event."""
         events, epsilon = self.events, self.epsilons()
-        if events and len(set(events)) <= MOST_DIFFERENT:
-            epsilon[Tight.name] = float(tight_epsilon_of_events(events, self.terms.delta).upper)
+        everything = merge_events((*self.terms.charged_before, *events))
+        if everything and len(everything) <= MOST_DIFFERENT:
+            epsilon[Tight.name] = float(tight_epsilon_of_events(everything, self.terms.delta).upper)
         return {
             "mechanisms": encoded_events(events),
             "epsilon": epsilon,

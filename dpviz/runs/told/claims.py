@@ -99,8 +99,9 @@ def no_claim(terms: ToldSettings, reason: str) -> Claim:
 
 
 def claim_ahead(terms: ToldSettings, charged: Sequence[Event]) -> Claim:
-    """What holds wherever the run ends, if its steps so far are these; at least one."""
-    first, runs = charged[0][0], merge_events(charged)
+    """What holds wherever the run ends, if its steps so far are these after what it goes on from; at least one."""
+    runs = merge_events((*terms.charged_before, *charged))
+    first = runs[0][0]
     held: list[Claim] = []
     broken = ""
     if (plan := planned_claim(terms, first)) is not None:
@@ -127,7 +128,9 @@ def _fits(terms: ToldSettings, first: Mechanism, runs: Sequence[Event]) -> bool:
 
 
 def claim_at(terms: ToldSettings, charged: Sequence[Event], step: int) -> Claim:
-    """What may be claimed of a run that ends, or is looked at, after `step`, when all this was charged."""
-    if not charged:
+    """What may be claimed of a run that ends, or is looked at, after `step` of its own, when all this was charged."""
+    everything = (*terms.charged_before, *charged)
+    if not everything:
         return no_claim(terms, NOTHING_TOLD)
-    return claim_ahead(terms, charged).if_it_ended(odometer=odometer_reading(tuple(charged), terms.delta), step=step)
+    odometer = odometer_reading(merge_events(everything), terms.delta)
+    return claim_ahead(terms, charged).if_it_ended(odometer=odometer, step=terms.steps_before + step)

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from dpviz import _validate
-from dpviz.mechanisms import Adjacency, FixedSize, Mechanism, ReplaceOneGaussian, SampledGaussian, Shuffled
+from dpviz.mechanisms import Adjacency, Event, FixedSize, Mechanism, ReplaceOneGaussian, SampledGaussian, Shuffled
 from dpviz.training.covered import NOT_COVERED
+from dpviz.training.samplers import read
 
 VERSION = 1  # of these settings in records, under MARK
 MARK = "watched"
@@ -122,6 +123,8 @@ class ToldSettings:
         steps: T, where the number of steps and the noise and rate of all of them are fixed before the first; else None.
         max_grad_norm: C, for Bayesian accounting by gradient norms; None for none.
         bayesian_delta: δ_μ.
+        before: What the runs were charged that this one goes on from, as `training.samplers.stored` writes it.
+        steps_before: Their steps.
     """
 
     examples: int
@@ -132,6 +135,8 @@ class ToldSettings:
     steps: int | None = None
     max_grad_norm: float | None = None
     bayesian_delta: float = 1e-5
+    before: tuple[tuple[Any, ...], ...] = ()
+    steps_before: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be accounted for.
@@ -155,6 +160,12 @@ class ToldSettings:
             raise ValueError(f"Expected steps={self.steps:,} <= {MOST_STEPS:,}: leave steps out for a longer run.")
         if self.max_grad_norm is not None:
             self._check_bayesian(self.max_grad_norm)
+        _validate.whole(0, steps_before=self.steps_before)
+        for mechanism, count in self.charged_before:
+            if count < 1 or not self.admits(mechanism):
+                raise ValueError(
+                    f"Expected what earlier steps of such a run cost, found {mechanism.text}, {count} times."
+                )
 
     def _check_bayesian(self, max_grad_norm: float) -> None:
         _validate.scalar("max_grad_norm", _validate.positive("max_grad_norm", max_grad_norm))
@@ -169,7 +180,17 @@ class ToldSettings:
                 f"Expected steps with max_grad_norm={max_grad_norm:.6g}: Bayesian costs hold for a number of steps "
                 "that is fixed in advance. Give steps=, or leave max_grad_norm out."
             )
+        if self.before:
+            raise ValueError(
+                f"Expected no max_grad_norm={max_grad_norm:.6g} in a run that goes on: Bayesian costs need the norms "
+                "of its earlier steps. Leave it out."
+            )
         _validate.delta_beyond_failure(self.bayesian_delta, _FAILURE, 1)
+
+    @property
+    def charged_before(self) -> tuple[Event, ...]:
+        """What the runs were charged that this one goes on from, in their order."""
+        return tuple(map(read, self.before))
 
     @property
     def failure(self) -> float:
@@ -224,10 +245,12 @@ class ToldSettings:
         names = {field.name for field in fields(cls)}
         if stored.get(MARK) != VERSION or set(stored) != names | {MARK}:
             raise ValueError(f"Expected the settings of a watched run of version {VERSION}.")
-        settings = cls(**{name: stored[name] for name in names})
+        values = {name: stored[name] for name in names}
+        settings = cls(**{**values, "before": tuple(map(tuple, values["before"]))})
         settings.check()
         steps = None if settings.steps is None else int(settings.steps)  # 64.0 is a whole number
-        return replace(settings, examples=int(settings.examples), steps=steps)
+        before = int(settings.steps_before)
+        return replace(settings, examples=int(settings.examples), steps=steps, steps_before=before)
 
 
 def assumptions(terms: ToldSettings) -> tuple[str, ...]:

@@ -8,31 +8,31 @@ with dpviz.watch("Mine", examples=60_000, delta=1e-5, sampler="poisson", adjacen
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz._arrays import Array
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import Mechanism, merge_events
 from dpviz.runs.program import TELLS, ProgramRun
 from dpviz.runs.store.folders import home
+from dpviz.runs.store.lock import alone
 from dpviz.runs.store.store import open_store
 from dpviz.runs.told.accounts import ToldAccounts
 from dpviz.runs.told.claims import budget_filter, claim_at
+from dpviz.runs.told.going_on import goes_on
 from dpviz.runs.told.settings import UNPROTECTED, ToldSettings
+from dpviz.runs.told.step import ToldStep, finite, kept_norms
 from dpviz.training.accounts.stepwise import encoded, encoded_events
 from dpviz.training.samplers import charges, steps_of
 
 TARGET = "dpviz:watch"
-MOST_NORMS = 100  # of a step: more are drawn from, at random
+LOCK = "watch.lock"
 _MOST_AHEAD = 1_000_000
 
 
@@ -55,41 +55,52 @@ class WatchedRun:
 
     Attributes:
         settings: What was told before the first step.
-        taken: Steps that were told.
+        taken: Steps that were told or charged, with those of the runs that it goes on from.
     """
 
-    def __init__(self, name: str, terms: ToldSettings, folder: Path) -> None:
-        self.settings = terms
-        self._name, self._folder = name, folder
+    def __init__(self, name: str, terms: ToldSettings, folder: Path, *, go_on: bool = False) -> None:
+        self._name, self._folder, self._go_on = name, folder, go_on
         self._run: ProgramRun | None = None
         self._ended = False
-        self._accounts = ToldAccounts(terms)
+        self._set(terms)
         self._budget: Filter | None = None
         self._rows: list[dict[str, Any]] = []
         self._charges: list[Mechanism] = []  # of these rows
         self._norms: list[list[float]] = []  # likewise
-        self._last: _Step | None = None  # told last, not yet among the rows
+        self._last: ToldStep | None = None  # told last, not yet among the rows
         self._mechanism: Mechanism | None = None  # charged last
         self._refused: BudgetExceeded | None = None
         self._stopped = False
         self._tested: dict[str, float | None] = {"test_accuracy": None, "test_loss": None}
         self._told = self._stepped = 0.0
 
+    def _set(self, terms: ToldSettings) -> None:
+        self.settings, self._accounts = terms, ToldAccounts(terms)
+
     @property
     def taken(self) -> int:
+        return self.settings.steps_before + self._own
+
+    @property
+    def _own(self) -> int:
+        """Steps that this program told."""
         return self._accounts.taken + (self._last is not None)
 
     @property
     def claim(self) -> Claim:
         """What may be claimed if it ended now, as told."""
         last = [] if self._last is None or self._accounts.epoch is not None else [(self._last.mechanism, 1)]
-        return claim_at(self.settings, merge_events([*self._accounts.events, *last]), self.taken)
+        return claim_at(self.settings, merge_events([*self._accounts.events, *last]), self._own)
 
     def __enter__(self) -> Self:
         if self._run is not None:
             raise RuntimeError("Expected a watch that was not entered before: call dpviz.watch(…) anew for a new run.")
-        terms = self.settings
-        self._run = ProgramRun(open_store(self._folder), target=TARGET, settings=terms.to_json(), name=self._name)
+        store = open_store(self._folder)
+        with alone(self._folder / LOCK):  # of two programs that go on with one run the second finds the first
+            if self._go_on:
+                self._set(goes_on(self.settings, self._name, store))
+            terms = self.settings
+            self._run = ProgramRun(store, target=TARGET, settings=terms.to_json(), name=self._name)
         self._told = self._stepped = time.monotonic()
         self._run.emit(
             "started", 0,
@@ -128,8 +139,8 @@ class WatchedRun:
         """
         run = self._open()
         mechanism = self.settings.mechanism(noise_multiplier, sample_rate)
-        row = {"loss": _finite("loss", loss), "expected_batch_size": float(sample_rate) * self.settings.examples}
-        kept = self._kept(norms)
+        row = {"loss": finite("loss", loss), "expected_batch_size": float(sample_rate) * self.settings.examples}
+        kept = kept_norms(norms, self.settings)
         if reported_epsilon is not None:
             self.tell(reported_epsilon=reported_epsilon)
         self._settle()
@@ -139,7 +150,7 @@ class WatchedRun:
         run.check()
         self._wait(run)
         self._charge(run, mechanism)
-        self._last = _Step(mechanism, kept, row)
+        self._last = ToldStep(mechanism, kept, row)
 
     def tell(
         self,
@@ -171,10 +182,8 @@ class WatchedRun:
         if test_accuracy is not None:
             accuracy = _validate.scalar("test_accuracy", _validate.probability("test_accuracy", test_accuracy))
         self._emit_rows(run)
-        self._tested = {"test_accuracy": accuracy, "test_loss": _finite("test_loss", test_loss)}
-        run.emit(
-            "evaluation", self.taken, **self._tested, posterior_accuracy=None, train_loss=None, train_accuracy=None
-        )
+        self._tested = {"test_accuracy": accuracy, "test_loss": finite("test_loss", test_loss)}
+        run.emit("evaluation", self._own, **self._tested, posterior_accuracy=None, train_loss=None, train_accuracy=None)
 
     def _open(self) -> ProgramRun:
         if self._run is None or self._ended:
@@ -192,15 +201,15 @@ class WatchedRun:
 
     def _charge(self, run: ProgramRun, mechanism: Mechanism) -> None:
         """Take the step from the budget, and record its cost unless it was recorded ahead."""
-        accounts, done = self._accounts, self.taken
+        accounts, done = self._accounts, self._own
         if accounts.epoch is None:
             if self._budget is None:
-                self._budget = budget_filter(self.settings, mechanism)
+                self._budget = self._budget_left(mechanism)
             if self._budget is not None:
                 self._spend(self._budget, mechanism)
         if done < run.charged and mechanism == self._mechanism:
             return
-        left = self.settings.steps or _MOST_AHEAD
+        left = max(done, self.settings.steps - self.settings.steps_before) if self.settings.steps else _MOST_AHEAD
         if self._budget is not None:  # of the next ones: this step is spent
             room = self._budget.remaining_steps(mechanism)
             left = min(left, done + 1 + int(min(room, _MOST_AHEAD)) * steps_of(mechanism))
@@ -213,25 +222,21 @@ class WatchedRun:
         run.charge(done, max(left, done + 1), through)
         self._mechanism = mechanism
 
-    def _spend(self, budget: Filter, mechanism: Mechanism) -> None:
+    def _budget_left(self, first: Mechanism) -> Filter | None:
+        """The budget's filter with what the runs were charged that this one goes on from."""
+        before = self.settings.charged_before
+        budget = budget_filter(self.settings, before[0][0] if before else first)
+        if budget is not None:
+            for mechanism, count in before:
+                self._spend(budget, mechanism, count)
+        return budget
+
+    def _spend(self, budget: Filter, mechanism: Mechanism, count: int = 1) -> None:
         try:
-            budget.spend(mechanism)
+            budget.spend(mechanism, count)
         except BudgetExceeded as refused:
             self._refused = refused
             raise
-
-    def _kept(self, norms: npt.ArrayLike | None) -> list[float]:
-        """The norms that are kept of a step: cut to C, as random ones of all as the batch is."""
-        if norms is None:
-            return []
-        if self.settings.max_grad_norm is None:
-            raise ValueError("Expected no norms without C: give max_grad_norm= and steps= to dpviz.watch.")
-        lengths: Array = np.asarray(norms, dtype=np.float64).ravel()
-        if np.isnan(lengths).any() or (lengths < 0.0).any():
-            raise ValueError("Expected norms to be numbers >= 0: give the norm of each example's gradient.")
-        if lengths.size > MOST_NORMS:
-            lengths = np.random.default_rng().choice(lengths, MOST_NORMS, replace=False)
-        return np.minimum(lengths, self.settings.max_grad_norm).tolist()  # type: ignore[no-any-return]
 
     def _settle(self) -> None:
         """The step that was told last counts as taken: whatever became of it, it was charged."""
@@ -268,8 +273,8 @@ class WatchedRun:
         self._settle()
         self._emit_rows(run)
         nothing = dict.fromkeys(("train_accuracy", "posterior_accuracy", "weights"))
-        summary = {"state": state, "reason": reason, "text": text, "steps": self.taken, "seconds": run.seconds}
-        run.close(self.taken, {**nothing, **self._tested, **summary, **self._accounts.summary()})
+        summary = {"state": state, "reason": reason, "text": text, "steps": self._own, "seconds": run.seconds}
+        run.close(self._own, {**nothing, **self._tested, **summary, **self._accounts.summary()})
 
     def _end(self, error: BaseException | None) -> tuple[str, str, str]:
         """State, reason and words of the end."""
@@ -285,22 +290,6 @@ class WatchedRun:
         return "stopped", "stopped", f"The program was interrupted ({type(error).__name__})."
 
 
-class _Step(NamedTuple):
-    """A step that is charged, and what was told of it."""
-
-    mechanism: Mechanism
-    norms: list[float]
-    row: dict[str, Any]
-
-
-def _finite(name: str, value: float | None) -> float | None:
-    """A number as the store keeps it: none for one that is not finite, as the loss of a training that diverged."""
-    if value is None:
-        return None
-    number = _validate.scalar(name, np.asarray(value, dtype=np.float64))
-    return number if math.isfinite(number) else None
-
-
 def watch(
     name: str,
     *,
@@ -313,6 +302,7 @@ def watch(
     max_grad_norm: float | None = None,
     bayesian_delta: float | None = None,
     folder: str | Path | None = None,
+    go_on: bool = False,
 ) -> WatchedRun:
     """A run of your own training loop, in any framework: `run.step` tells the noise and rate of each step.
 
@@ -331,6 +321,9 @@ def watch(
         max_grad_norm: C, for a Bayesian ε by the `norms` of each step; needs `steps`.
         bayesian_delta: δ_μ; `delta` if None.
         folder: The app's, DPVIZ_HOME or the usual one if None.
+        go_on: Go on with the latest run of this name and these settings, if there is one that has ended, as after a
+            crash. Everything that it was charged counts, also ahead; `taken` begins behind it. Its `with` block raises
+            RuntimeError where that run has not ended or cannot be priced, ValueError where its settings differ.
 
     Raises:
         ValueError: naming the argument, its value and the choices.
@@ -346,4 +339,4 @@ def watch(
         bayesian_delta=delta if bayesian_delta is None else bayesian_delta,
     )
     terms.check()
-    return WatchedRun(name, terms, Path(folder) if folder else home())
+    return WatchedRun(name, terms, Path(folder) if folder else home(), go_on=go_on)

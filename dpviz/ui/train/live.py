@@ -23,10 +23,11 @@ from dpviz.questions.computed import finished
 from dpviz.questions.plain_text import first_sentences
 from dpviz.questions.rendered import LINE, noted, strip
 from dpviz.questions.tight_band import TightBand
-from dpviz.questions.train.plan import PlannedCost, plan
+from dpviz.questions.train.plan import PlannedCost, plan, plan_of_told
 from dpviz.runs.claims import claim_of_view, settings_of, told_settings_of, trained_on
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import OPEN, StoreError
+from dpviz.runs.told.settings import ToldSettings
 from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.training.accounts.origins import spent_before
@@ -124,7 +125,10 @@ def take(engine: Engine, run: str) -> Look:
     settings = settings_of(view.record)
     settings = None if settings is None else trained_on(settings, view.started)
     terms = told_settings_of(view.record)
-    planned, interval = None, tight_so_far(view, terms.delta, 1.0) if terms is not None else None
+    planned, interval = None, None
+    if terms is not None:
+        interval = tight_so_far(view, terms.delta, 1.0, terms.charged_before)
+        planned = _plan_of_told(view, terms)
     if settings is not None and settings.private:
         planned = _plan_of(view, settings)
         if not (settings.secure_noise and view.record.restarts):  # else the claim has that of all attempts
@@ -143,6 +147,15 @@ def _plan_of(view: RunView, settings: RunSettings) -> PlannedCost | None:
         return plan(settings, int(view.started.get("examples") or units_of(settings)))
     except (ValueError, KeyError):
         return None
+
+
+def _plan_of_told(view: RunView, terms: ToldSettings) -> PlannedCost | None:
+    """What it planned, as long as every step so far is as its first one."""
+    ahead = view.charged.get("mechanisms", ()) if view.charged else ()  # of the step under way, too
+    first, *others = {read(one)[0] for one in (*view.spent, *ahead)} or (None,)
+    if first is None or others or (terms.steps is not None and view.record.steps > terms.steps):
+        return None
+    return plan_of_told(terms, first)
 
 
 def _version(look: Look) -> tuple[Hashable, ...]:

@@ -57,7 +57,7 @@ class Look:
     def total(self) -> int:
         """The step after which the run ends whatever happens; what it has done where that is not known."""
         if self.terms is not None and self.terms.steps is not None:
-            return max(self.terms.steps, self.record.steps)
+            return max(self.terms.steps - self.terms.steps_before, self.record.steps)
         return self.settings.last_step if self.settings is not None else max(self.record.steps, 1)
 
     @property
@@ -69,6 +69,8 @@ class Look:
     def as_planned(self) -> bool:
         """Whether the run keeps, or kept to its end, to mechanisms that were fixed ahead."""
         settings = self.settings
+        if self.terms is not None:  # its plan is there only while it is kept
+            return self.plan is not None and (not self.record.over or self.planned_end)
         if settings is None or settings.adaptive or settings.past_plan != "stop":
             return False
         return not self.record.over or self.view.final.get("reason") == "plan"

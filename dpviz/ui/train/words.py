@@ -318,6 +318,8 @@ def _told(terms: ToldSettings) -> Iterator[str]:
     yield "told by a program"
     yield f"N = {numbers.steps(terms.examples)}, δ = {numbers.delta(terms.delta)}, {terms.neighbours.name}"
     yield TOLD_SAMPLERS[terms.sampler].assumption
+    if terms.before:
+        yield f"goes on: {numbers.steps(terms.steps_before)} steps before its first one count in every ε"
 
 
 def _tested(steps: list[float]) -> str:
