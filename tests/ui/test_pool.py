@@ -121,6 +121,11 @@ def test_they_load_neither_streamlit_nor_pytorch_nor_the_program_that_runs(
     assert pool.submit(eval, file).result() != program.__file__
 
 
+def test_each_keeps_less_than_the_app(pool: ProcessPool) -> None:
+    most = pool.submit(eval, "__import__('dpviz._remember')._remember.MEMORY.most").result()
+    assert most == pools.REMEMBERED < MEMORY.most
+
+
 def test_a_pool_that_cannot_start_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[ProcessPool] = []
     begin = ProcessPool.begin

@@ -101,7 +101,9 @@ def best_epsilon(
     if capped:
         some &= ~spent.hidden(delta)
     place, value = np.full(delta.size, -1, dtype=np.intp), np.full(delta.size, np.inf)
-    if guess is None and orders is FINE_ORDERS and (settings := spent.settings) is not None:
+    if (
+        orders is FINE_ORDERS and (settings := spent.settings) is not None
+    ):  # in a fifth of the time, whatever is guessed
         asked = np.flatnonzero(some)
         sigma, rate, steps = (each[asked] for each in settings)
         place[asked], value[asked] = newton_orders(sigma, rate, steps, delta[asked], conversion)

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from dpviz._processes import end_with_parent
+from dpviz._remember import MEMORY
 from dpviz.runs.cluster.launch import usable_cores
 
 P = ParamSpec("P")
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 COUNT = min(max(usable_cores(), 2), 4)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+REMEMBERED = 40 * 2**20  # bytes of results that each keeps; frames themselves are kept by the app
 PROBE = 0.01  # seconds
 STEADY = 60.0  # seconds after which a pool that broke had worked
 SHORT = 3  # so many in a row that broke before, and no other is started
@@ -125,6 +127,7 @@ def _no_program() -> Iterator[None]:
 def _begin() -> None:
     """In each process, as it starts."""
     end_with_parent()
+    MEMORY.most = REMEMBERED
     with suppress(AttributeError, OSError):  # Windows has neither
         os.setsid()  # Ctrl-C in the terminal is for the app
         os.nice(5)  # pages go first
