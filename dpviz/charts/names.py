@@ -32,6 +32,7 @@ _RING = 16.0  # pixels across a ring, and some around it
 _ON = 2.0  # pixels from a curve within which a ring lies on it
 _SOME, _FEW = 8, 8  # of so many points of a curve one, and so many names, are looked at first
 _UNDER = np.linspace(0.35, 0.97, 32)  # of the plot's width: above a reference's name, which a phone has little room for
+_NARROW = 400.0  # pixels of a plot beside the controls of a small window
 _INDENT = 6  # pixels from a guide, or its end, to its name
 _KNOB = 24  # the same where the knob is that pulls it
 _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
@@ -401,8 +402,9 @@ def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:
     for region in regions:
         start, stop = max(region.start, low), min(region.stop, high)
         if start < stop:
-            # Anchored at whichever edge of the region leaves more room for the words.
-            left = start - low < high - stop or plane.x.log
+            # Anchored at whichever edge of the region leaves more room for the words: on a narrow plot they are whole.
+            room = (1.0 - plane.x.share(start)) * _NARROW
+            left = start - low < high - stop or (plane.x.log and text_width(region.name, look.SMALL_SIZE) < room)
             at, anchor, shift = (start, "left", 6) if left else (stop, "right", -6)
             where: Annotation = {"xref": "x", "x": plane.x.raw(at), "xanchor": anchor, "xshift": shift}
             names.append(small(region.name, **where, yref="paper", y=1, yanchor="top", yshift=-4 - 16 * len(names)))

@@ -75,6 +75,7 @@ class FieldControl:
             where it never has one.
         choices: what a choice below it says → the text that it enters.
         size: the field that "N" stands for in the number's text, where there is one.
+        within: the smallest and the largest value of a number that has an answer here: its slider stops at no others.
         options: those of the field's options that mean something here, all where None; what is chosen of the others
             stays chosen, unseen.
         expert: whether only experts look for it; the others see it where it is not at its default, or was asked for.
@@ -88,9 +89,18 @@ class FieldControl:
     picture: str | None = None
     choices: Mapping[str, str] | None = None
     size: Number | None = None
+    within: tuple[float, float] | None = None
     options: tuple[str, ...] | None = None
     expert: bool = False
     expert_options: tuple[str, ...] = ()
+
+    def stops(self, field: Number) -> list[str] | None:
+        """Texts at which its slider stops, both ends of `within` among them; None for all of the field's own."""
+        if self.within is None:
+            return None
+        low, high = (min(max(end, field.ticks[0]), field.ticks[-1]) for end in self.within)
+        between = [text for text, tick in zip(field.stops, field.ticks, strict=True) if low < tick < high]
+        return list(dict.fromkeys([field.write(low), *between, field.write(high)]))
 
 
 Item = AnyField | FieldControl

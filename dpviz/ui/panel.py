@@ -255,6 +255,7 @@ def _number(field: Number, control: FieldControl) -> NumberControl:
     return controls.number_control(
         field,
         slider=bool(field.ticks),
+        stops=control.stops(field) if field.ticks else None,
         note=control.warning,
         offers=control.choices,
         why=control.caption or "",

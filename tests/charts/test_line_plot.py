@@ -17,7 +17,7 @@ from dpviz.charts.axes import AxisScale, Box, Plane
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
-from dpviz.charts.names import _room, _roomiest
+from dpviz.charts.names import _room, _roomiest, region_names
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.fields import number
 
@@ -595,3 +595,13 @@ def test_the_name_with_most_room_is_found_among_few(seed: int) -> None:
     plane, x, curves, boxes = scattered(seed)
     boxes += boxes[::-1]  # the first of equals
     assert _roomiest(plane, x, curves, [], boxes) == _room(plane, x, curves, [], boxes).argmax()
+
+
+def test_a_region_s_name_is_whole_on_a_narrow_plot() -> None:
+    """On a log axis it stands at the region's start if it has room there, else before the region's end."""
+    plane = Plane(AxisScale(1.0, 512.0, log=True), AxisScale(0.0, 1.0), 400)
+    names = region_names(
+        [Region(149.0, math.inf, "off the plateau from α = 149"), Region(4.0, math.inf, "short")], plane
+    )
+    assert [name["xanchor"] for name in names] == ["right", "left"]
+    assert names[0]["x"] == pytest.approx(math.log10(512.0))

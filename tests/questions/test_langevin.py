@@ -14,7 +14,7 @@ from dpviz.accounting.schedules import PowerSchedule
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.questions.langevin.chain import CLAIM
+from dpviz.questions.langevin.chain import BATCH, CLAIM, SIZE
 from dpviz.questions.langevin.cost import COST, TIGHT_MARKS
 from dpviz.questions.langevin.errors import MSE_EPSILON
 from dpviz.questions.langevin.region import REGION, ConditionsRegionFacts
@@ -66,7 +66,8 @@ def test_a_batch_that_the_data_cannot_have_stands_first_with_a_way_out() -> None
     first = COST.layout(of_texts({"n": "100"}))["Steps"][0]
     assert isinstance(first, FieldControl)
     assert first.choices == {"√N = 10": "10"}
-    assert COST.layout(of_texts({"n": "100", "ltau": "10"}))["Data"][1] == first.fields[0]
+    usual = COST.layout(of_texts({"n": "100", "ltau": "10"}))["Data"][1]
+    assert usual == FieldControl(first.fields, within=(1.0, 100.0))
 
 
 def test_a_claim_that_moves_asks_for_no_other_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,3 +312,23 @@ def test_the_curve_by_the_numerical_accountant_has_no_step_size_that_is_not_prov
     drawn = [line for line in answer.plot.lines if line.key.startswith("numerical")]  # type: ignore[attr-defined]
     assert [line.stairs for line in drawn] == ["falling", "falling"]
     assert answer.facts.numerical_size(answer.facts.chain) in drawn[0].y
+
+
+def test_sliders_of_a_sampler_stop_where_there_is_an_answer() -> None:
+    """A batch of more than all examples has none: a hand that pulls N or the batch to an end keeps its chart."""
+    for texts in ({}, {"n": "1000"}, {"ltau": "1000"}):
+        get = of_texts(texts)
+        controls = [one for group in COST.groups(get).values() for one in group]
+        stops = {one.fields[0].key: one.stops(one.fields[0]) for one in controls if one.within}
+        assert stops["ltau"][-1] == f"{get(SIZE):g}"
+        assert stops["n"][0] == f"{get(BATCH):g}"
+        assert stops["n"] != list(SIZE.stops)
+        for ends in (
+            {"ltau": stops["ltau"][-1]},
+            {"ltau": stops["ltau"][0]},
+            {"n": stops["n"][0]},
+            {"n": stops["n"][-1]},
+        ):
+            COST.asked(COST.read(of_texts(texts | ends)))
+    by_rule = [one for group in AGAINST_SIZE.groups(of_texts({})).values() for one in group if one.fields == (SIZE,)]
+    assert by_rule[0].stops(SIZE) == list(SIZE.stops), "here the batch follows N"

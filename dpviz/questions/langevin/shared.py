@@ -46,11 +46,12 @@ def controls(
     the steps, or among the options, for experts."""
 
     def all_groups(get: Reader) -> Layout:
-        size = get(chain.SIZE)
+        size, tau = get(chain.SIZE), get(chain.BATCH)
         noise = chain.NOISE if get(chain.ALGORITHM) == "sgld" else chain.FRICTION
+        least = 1.0 if chain.BATCH in without(get) else tau  # examples
         wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
-        batch: tuple[Item, ...] = (chain.BATCH,)
-        if get(chain.BATCH) > size:
+        batch: tuple[Item, ...] = (FieldControl((chain.BATCH,), within=(1.0, size)),)
+        if tau > size:
             usual = round(math.sqrt(size))
             beyond = f"A batch cannot exceed N = {size:.0f}."
             choices = {f"√N = {usual}": chain.BATCH.write(usual)}
@@ -58,7 +59,12 @@ def controls(
             batch = ()
         return {
             "Steps": (*wrong, chain.FIRST, chain.DECAY, chain.STEPS, chain.CLAIM, *steps),
-            "Data": (chain.SIZE, *batch, chain.CLIP, units.suggested(chain.SIZE, get)),
+            "Data": (
+                FieldControl((chain.SIZE,), within=(least, math.inf)),
+                *batch,
+                chain.CLIP,
+                units.suggested(chain.SIZE, get),
+            ),
             "Options": (chain.ALGORITHM, noise, *experts(chain.REPLACE, chain.CONVERSION, *options(get))),
         }
 
