@@ -75,3 +75,11 @@ def test_on_a_phone_the_chart_stays_in_sight_and_follows_a_finger(browser: Brows
         assert page.evaluate(LINES) != curve
         take_off()
         page.wait_for_selector(DRAWN)
+
+
+@pytest.mark.sweep
+def test_a_long_headline_is_whole_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    with handed_out(browser, tmp_path, "expected", **PHONE) as page:
+        beyond = "line => line.scrollHeight - line.clientHeight"
+        assert len(headline(page).inner_text()) > 150
+        assert headline(page).evaluate(beyond) <= 2, "the chart lies on what is beyond its place"

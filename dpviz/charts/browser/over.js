@@ -27,10 +27,17 @@ export function nodes(text) {
   return body.childNodes;
 }
 
-// A headline's words, and how many characters they are: the place is fixed, the type follows.
+// A headline's words, and how many characters they are: the place is fixed, the type follows. A page that was handed out
+// has its reader's font, which may be wider than the place counts with: then more characters are told.
 export function head(shown, headline) {
   shown.innerHTML = headline;
-  shown.style.setProperty("--n", shown.textContent.length);
+  let letters = shown.textContent.length;
+  shown.style.setProperty("--n", letters);
+  const place = shown.closest(".dpviz-head");
+  for (let tries = 0; place && tries < 9 && shown.scrollHeight > shown.clientHeight + 2; tries += 1) {
+    letters *= 1.12;
+    shown.style.setProperty("--n", Math.round(letters));
+  }
 }
 
 export class Over {
