@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import Any
 
 from dpviz.accounting.methods import BAYESIAN, Moments, Renyi, Strong
-from dpviz.charts import LinePlot, Plot
+from dpviz.charts import Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import LATER, Answer, AnyAnswer, AnyQuestion, guessing
+from dpviz.questions import LATER, Answer, AnyAnswer, guessing
 from dpviz.questions.attack import ATTACK
 from dpviz.questions.attack.release import RELEASE
 from dpviz.questions.attack.residents import RESIDENTS
@@ -25,7 +26,7 @@ from dpviz.questions.compose.facts import ComposeFacts
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.cost import COST
-from dpviz.questions.page import Page
+from dpviz.questions.stops import Stop, results
 
 MORE = 10.0  # how many times as many examples a batch has, to see what sampling buys
 
@@ -91,11 +92,6 @@ class Now:
         tight = self.answer.facts.tight
         extra = 100.0 * (self.last(Moments.name) / float(tight.upper[-1]) - 1.0) if tight else 0.0
         return numbers.rounded_down(extra, 2) if 0.0 < extra < math.inf else 0.0
-
-
-def results(answer: AnyAnswer) -> Plot:
-    """What the answer draws of results alone: no text explains what they are held against."""
-    return replace(answer.plot, references=()) if isinstance(answer.plot, LinePlot) else answer.plot
 
 
 def with_larger_batches(answer: Answer[ComposeFacts]) -> Plot:
@@ -223,50 +219,20 @@ SAMPLER = (
 )
 
 
-@dataclass(frozen=True)
-class Stop:
-    """One stop.
-
-    Attributes:
-        title: what is asked.
-        words: its text, or the function that says the numbers of an answer in it.
-        values: the settings, by their keys in links; the rest is at its defaults.
-        question, page: what is drawn, and where it can be gone into.
-        plot: what is drawn of an answer.
-    """
-
-    title: str
-    words: str | Callable[[AnyAnswer], str]
-    values: Mapping[str, str] = field(default_factory=dict)
-    question: AnyQuestion = GROWTH
-    page: Page = COMPOSE
-    plot: Callable[[AnyAnswer], Plot] = results
-
-    @property
-    def counts(self) -> bool:
-        """Whether its text says numbers of the answer; else the question's own headline does."""
-        return not isinstance(self.words, str)
-
-    def text(self, answer: Callable[[], AnyAnswer]) -> str:
-        """Markdown, with the numbers of the answer, which is asked for only where there are such."""
-        return self.words if isinstance(self.words, str) else self.words(answer())
-
-    def headline(self, answer: AnyAnswer) -> str:
-        """The result in plain words, as HTML."""
-        if self.question is not GROWTH or not self.counts:
-            return self.question.headline(answer)
-        return attacker(answer)
+def growing(title: str, words: Callable[[AnyAnswer], str], values: Mapping[str, str], **more: Any) -> Stop:
+    """A stop about composition, whose headline says how often an attacker is right."""
+    return Stop(title, words, GROWTH, COMPOSE, values, says=attacker, **more)
 
 
 STOPS = (
-    Stop("What does ε mean?", meaning, {"curves": "moments.renyi_improved"}),
-    Stop("What does one release tell?", ONE_RELEASE, {"aview": RELEASE.asked_as}, RELEASE, ATTACK),
-    Stop("Why count moments?", moments, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
-    Stop("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=with_larger_batches),
-    Stop("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),
-    Stop("What does an attacker see?", roc, {"aview": ROC.asked_as}, ROC, ATTACK),
-    Stop("What if data are typical?", TYPICAL, {"curves": f"{Renyi().family}.{BAYESIAN}"}),
-    Stop("Who loses how much?", TOWN, BY_PERCENTILE, RESIDENTS, ATTACK),
-    Stop("May I stop when I like?", STOPPING, {"bview": STOP.asked_as}, STOP, BUDGET),
-    Stop("Langevin: can the sampler's own noise protect you?", SAMPLER, {"lview": COST.asked_as}, COST, LANGEVIN),
+    growing("What does ε mean?", meaning, {"curves": "moments.renyi_improved"}),
+    Stop("What does one release tell?", ONE_RELEASE, RELEASE, ATTACK, {"aview": RELEASE.asked_as}),
+    growing("Why count moments?", moments, {"curves": "strong.moments.renyi_improved", "logy": "1"}),
+    growing("What does sampling buy?", sampling, {"curves": Renyi().family, "logy": "1"}, plot=with_larger_batches),
+    growing("And the truth?", truth, {"curves": "moments.renyi_improved.tight"}),
+    Stop("What does an attacker see?", roc, ROC, ATTACK, {"aview": ROC.asked_as}),
+    Stop("What if data are typical?", TYPICAL, GROWTH, COMPOSE, {"curves": f"{Renyi().family}.{BAYESIAN}"}),
+    Stop("Who loses how much?", TOWN, RESIDENTS, ATTACK, BY_PERCENTILE),
+    Stop("May I stop when I like?", STOPPING, STOP, BUDGET, {"bview": STOP.asked_as}),
+    Stop("Langevin: can the sampler's own noise protect you?", SAMPLER, COST, LANGEVIN, {"lview": COST.asked_as}),
 )

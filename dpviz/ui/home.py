@@ -14,7 +14,8 @@ from dpviz.questions import links, mechanism
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.guessing import Guess
 from dpviz.questions.layout import Reader
-from dpviz.questions.story import STOPS, Stop, attack
+from dpviz.questions.stops import Stop
+from dpviz.questions.story import STOPS, attack
 from dpviz.ui import controls, history, offered, page, plots, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary

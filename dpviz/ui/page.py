@@ -41,6 +41,7 @@ class NavigationEntry(NamedTuple):
     title: str
     icon: str
     asks: str
+    hidden: bool = False  # reached by links alone
 
 
 def _entries() -> Iterator[tuple[str, NavigationEntry]]:
@@ -50,11 +51,15 @@ def _entries() -> Iterator[tuple[str, NavigationEntry]]:
         yield page.key, NavigationEntry(page.section, page.title, page.icon, page.asks)
         if page.key == "train":
             yield "runs", NavigationEntry(page.section, "Runs", ":material/history:", "Which run was worth its ε?")
+    yield (
+        "lecture",
+        NavigationEntry("Check", "Lectures", ":material/co_present:", "Five papers, a lecture each", hidden=True),
+    )
 
 
 ENTRIES = dict(_entries())
 # These do more than ask questions: each has a file of `pages/`. The others share one.
-FILES = ("home", "train", "runs")
+FILES = ("home", "train", "runs", "lecture")
 ADDRESSES = [key for key in ENTRIES if key != "home"]
 
 
@@ -68,6 +73,7 @@ def places() -> dict[str, StreamlitPage]:
             help=entry.asks,
             default=key == "home",
             url_path=key,
+            visibility="hidden" if entry.hidden else "visible",
         )
         for key, entry in ENTRIES.items()
     }

@@ -41,8 +41,13 @@ def _asked_to_embed() -> bool:
     return text.lower() not in OFF or bool(st.context.is_embedded)
 
 
+def lecturing() -> bool:
+    """Whether the page is one of stops, which is a slide always."""
+    return st.session_state.get(Keys.PAGE) == "lecture"
+
+
 def presenting() -> bool:
-    return bool(st.session_state.get(Keys.PRESENT))
+    return lecturing() or bool(st.session_state.get(Keys.PRESENT))
 
 
 def embedded() -> bool:
@@ -61,7 +66,7 @@ def style() -> str:
     """What a bare page does not show; and how large a presented one is written."""
     if not bare():
         return ""
-    names = ["hidden", "presented"] if presenting() else ["hidden"]
+    names = ["hidden", *["presented"] * presenting(), *["lecture"] * lecturing()]
     return f"<style>{''.join((HERE / f'{name}.css').read_text() for name in names)}</style>"
 
 
@@ -86,10 +91,12 @@ LEAVE = "End presenting (Escape)."
 KEYS_SCRIPT = """
 window.onkeydown = (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  const means = {ArrowLeft: "back", PageUp: "back", ArrowRight: "on", PageDown: "on", Escape: "leave"}[event.key];
+  const keys = {ArrowLeft: "back", PageUp: "back", ArrowRight: "on", PageDown: "on", Escape: "leave", a: "answer"};
+  const means = keys[event.key];
   if (!means || (document.activeElement?.matches("input, select, textarea") && event.key !== "Escape")) return;
   const button = document.querySelector(`.st-key-present-${means} button`);
   if (button) return button.disabled || button.click();
+  if (means === "answer") return;
   const slider = document.querySelector('.dpviz-number input[type="range"]');
   if (!slider) return;
   event.preventDefault();
@@ -124,13 +131,18 @@ def _switch(on: str) -> None:
     st.session_state[Keys.STOP] = -1
 
 
+def keys() -> None:
+    """Let the keys of a presenter's hand press the buttons of the bar."""
+    st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
+
+
 def bar(question: AnyQuestion | None, get: Reader) -> None:
     """What stands at the edge of a presented page: the way through the story, its sliders, and the way out.
 
     A run (None) has neither story nor sliders.
     """
     if presenting():
-        st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
+        keys()
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
             stops, here = history.pins() if question else [], st.session_state.get(Keys.STOP, -1)
             if stops:

@@ -43,4 +43,4 @@ OWN: dict[str, tuple[AnyField, ...]] = {
         PRESET,
     )
     for page in PAGES
-} | {"home": mechanism.FIELDS}
+} | {"home": mechanism.FIELDS, "lecture": mechanism.FIELDS}

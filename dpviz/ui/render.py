@@ -7,6 +7,7 @@ alone, and the chart tells controls what they are to say.
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -23,7 +24,7 @@ from dpviz.questions.presets import Preset
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.rendered import explained, headline, noted, rendered
 from dpviz.questions.words import Note
-from dpviz.ui import boundary, controls, details, history, measuring, page, panel, plots, present, state, strip
+from dpviz.ui import boundary, controls, details, history, lecture, measuring, page, panel, plots, present, state, strip
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.registry import OWN
@@ -36,7 +37,7 @@ def show(shown: Page) -> None:
     """Draw the page."""
     with Boundary(shown.key, OWN[shown.key]).part("page"):
         page.begin(shown.key)
-    opened(shown)
+    opened(shown, partial(lecture.ways, shown))
 
 
 def opened(shown: Page, acts: Draw = lambda: None, warnings: Draw = lambda: None) -> None:

@@ -79,6 +79,9 @@ class Keys:
     # `measuring`: what this run of the page asks for, and what the visitor stopped.
     ASKED, STOPPED = "measuring.asked", "measuring.stopped"
 
+    # `lecture`: the stop whose reply is shown.
+    REPLY = "lecture.reply"
+
     # `home`: the stop of the story that the browser reached, and the last one taken.
     STORY, STORY_SEEN = "story", "story.seen"
 

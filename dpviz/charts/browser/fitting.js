@@ -26,7 +26,7 @@ export function slideScale(plot, { margin }, cautions) {
   const width = plot.parentElement.clientWidth;
   const most = Math.max(Math.min(window.innerHeight / SLIDE.high, width / NARROW), 1);
   if (window.innerWidth < WIDE) return most;
-  const height = roomBelow(plot, belowSlide(), cautions, most);
+  const height = roomBelow(plot, belowSlide(plot), cautions, most);
   const taken = (scale) => (width - scale * (margin.l + margin.r)) * (height - scale * (margin.t + margin.b));
   const wanted = (SLIDE.plots * window.innerHeight * window.innerWidth) / document.querySelectorAll(".dpviz-chart").length;
   let scale = most;
@@ -34,7 +34,8 @@ export function slideScale(plot, { margin }, cautions) {
   return Math.max(scale, 1);
 }
 
-const belowSlide = () => SLIDE.below + SLIDE.share * window.innerHeight;
+// Where a chart stands, --dpviz-below may say what is below it, in pixels.
+const belowSlide = (plot) => Number(getComputedStyle(plot).getPropertyValue("--dpviz-below")) || SLIDE.below + SLIDE.share * window.innerHeight;
 
 // Pixels from a chart's top to the `below` pixels, and `cautions` of so many letters, that are in sight below it.
 function roomBelow(plot, below, cautions, scale = 1) {
@@ -57,7 +58,7 @@ export function heightHere(plot, layout, fills, cautions = [], scale = null) {
   }
   if (!(fills || scale)) return null;
   if (window.innerWidth < WIDE) return scale || meta?.rows ? null : Math.min(height, Math.max(TABLET * window.innerHeight, LOWEST));
-  if (scale) return Math.max(Math.floor(roomBelow(plot, belowSlide(), cautions, scale) / scale), meta?.rows ? height : 0);
+  if (scale) return Math.max(Math.floor(roomBelow(plot, belowSlide(plot), cautions, scale) / scale), meta?.rows ? height : 0);
   const left = STEP * Math.floor(roomBelow(plot, BELOW, cautions) / STEP);
   const ofNames = margin.t + margin.b + GAP * (meta?.ends?.length ?? 0); // else they would lie on each other
   return Math.max(Math.min(Math.max(left, LOWEST, Math.min(ofNames, height)), HIGHEST), meta?.rows ? height : 0);
