@@ -1,4 +1,4 @@
-"""A folder of pages that need no server: what-if questions and settings of papers, with an index.
+"""A folder of pages that need no server: what-if questions, settings of papers and lectures, with an index.
 
 Each page is a page as `handout` makes it. What all of them need is in two files beside them.
 """
@@ -37,6 +37,8 @@ from dpviz.questions.handout import (
     style,
 )
 from dpviz.questions.layout import Reader, of_texts
+from dpviz.questions.lectures import LECTURES
+from dpviz.questions.lectures.page import LecturePage
 from dpviz.questions.methods import coarsely
 from dpviz.questions.page import Page
 from dpviz.questions.plain_text import first_sentences, plain_text
@@ -100,6 +102,18 @@ class GalleryPage:
         if not (isinstance(plot, LinePlot) and self.question.printed(answer)):
             return (self.preset.note,)
         return tuple(filter(None, (plot.compared(self.preset.points), self.preset.note)))
+
+
+class Chapter(NamedTuple):
+    """Pages that stand together in the index: its section, title, and what it answers."""
+
+    section: str
+    title: str
+    asks: str
+
+
+LECTURE_FILES = {f"lecture-{key}.html": lecture for key, lecture in LECTURES.items()}
+LECTURE_CHAPTER = Chapter("Lectures", "Five papers", "a lecture each, in a few stops")
 
 
 class IndexCard(NamedTuple):
@@ -171,7 +185,7 @@ def write(
 
 
 def chosen_files(only: Collection[str] = ()) -> tuple[str, ...]:
-    """Names of the pages of these questions, of all where none is named.
+    """Names of the pages of these questions; of all, and of the lectures, where none is named.
 
     Raises:
         ValueError: a question has no page in a folder.
@@ -180,7 +194,7 @@ def chosen_files(only: Collection[str] = ()) -> tuple[str, ...]:
     offered = dict.fromkeys(entry.question.key for entry in every)
     if wrong := [key for key in only if key not in offered]:
         raise ValueError(f"Question {wrong[0]!r} has no page in a folder; choose among {', '.join(offered)}.")
-    return tuple(entry.file for entry in every if not only or entry.question.key in only)
+    return (*(one.file for one in every if not only or one.question.key in only), *(() if only else LECTURE_FILES))
 
 
 def write_page(chosen: Sequence[str], place: int, folder: Path, app: str) -> IndexCard:
@@ -191,11 +205,15 @@ def write_page(chosen: Sequence[str], place: int, folder: Path, app: str) -> Ind
     """
     begun = time.process_time()
     by_file = {entry.file: entry for entry in entries()}
-    entry = by_file[chosen[place]]
+    titles = {file: one.title for file, one in by_file.items()}
+    titles |= {file: f"{lecture.paper.name}, a lecture" for file, lecture in LECTURE_FILES.items()}
     before, after = (
-        Neighbour(chosen[k], by_file[chosen[k]].title) if 0 <= k < len(chosen) else None for k in (place - 1, place + 1)
+        Neighbour(chosen[k], titles[chosen[k]]) if 0 <= k < len(chosen) else None for k in (place - 1, place + 1)
     )
     gallery = Gallery(before, after)
+    if chosen[place] in LECTURE_FILES:
+        return _write_lecture(folder / chosen[place], app, gallery, begun)
+    entry = by_file[chosen[place]]
     get, question = entry.get, entry.question
     answer = whole(question.asked(question.read(get)), question.slow)
     handout = Handout(
@@ -217,6 +235,18 @@ def write_page(chosen: Sequence[str], place: int, folder: Path, app: str) -> Ind
     return IndexCard(entry.file, entry.title, picture, sentence, len(text.encode()), time.process_time() - begun)
 
 
+def _write_lecture(file: Path, app: str, gallery: Gallery, begun: float) -> IndexCard:
+    """Write the page of a lecture, which is pictured by its first stop."""
+    lecture = LECTURE_FILES[file.name]
+    text = LecturePage(lecture, app).html(gallery)
+    file.write_text(text, encoding="utf-8")
+    stop = lecture.stops[0]
+    plot = stop.plot(stop.question.asked(stop.question.read(of_texts(stop.values))))
+    picture = thumbnail(plot.chart().figure, plot.alt)
+    sentence = f"{lecture.paper.title}. {'; '.join(plain_text(one.title) for one in lecture.stops)}."
+    return IndexCard(file.name, lecture.paper.name, picture, sentence, len(text.encode()), time.process_time() - begun)
+
+
 def _at(question: AnyQuestion, get: Reader) -> AnyAnswer:
     """The answer to other values, without its slow parts and of few points."""
     with coarsely():
@@ -225,10 +255,11 @@ def _at(question: AnyQuestion, get: Reader) -> AnyAnswer:
 
 def _index(cards: list[IndexCard], app: str, docs: str) -> str:
     """The index: cards under their pages, pages under the sections of the app's navigation."""
-    pages = {entry.file: entry.page for entry in entries()}
-    sections: dict[str, list[tuple[Page, list[IndexCard]]]] = {}
-    for page, several in groupby(cards, lambda card: pages[card.file]):
-        sections.setdefault(page.section, []).append((page, list(several)))
+    chapters = {entry.file: Chapter(entry.page.section, entry.page.title, entry.page.asks) for entry in entries()}
+    chapters |= dict.fromkeys(LECTURE_FILES, LECTURE_CHAPTER)
+    sections: dict[str, list[tuple[Chapter, list[IndexCard]]]] = {}
+    for chapter, several in groupby(cards, lambda card: chapters[card.file]):
+        sections.setdefault(chapter.section, []).append((chapter, list(several)))
     return INDEX_PAGE.render(
         style=SHARED_STYLE,
         sections=sections,

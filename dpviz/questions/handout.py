@@ -68,6 +68,8 @@ class Handout:
         title: what the page is called; the question's title where empty.
         about: what to know about its values, a paragraph each.
         usual: whether sliders that only experts look for are left out, unless their fields are not at their defaults.
+        moving: the sliders; all that act where None.
+        more: what else is shown of an answer, by the names of its places, as HTML.
         most_bytes: of the file.
     """
 
@@ -80,6 +82,8 @@ class Handout:
     title: str = ""
     about: tuple[str, ...] = ()
     usual: bool = False
+    moving: tuple[Number, ...] | None = None
+    more: Callable[[AnyAnswer], Mapping[str, str]] = lambda _: {}
     most_bytes: int = MOST_BYTES
 
     def html(self, gallery: Gallery | None = None) -> str:
@@ -96,13 +100,17 @@ class Handout:
         most_megabytes = self.most_bytes / 1e6
         raise ValueError(f"The page would be larger than {most_megabytes:g} MB: show fewer curves, or remove pins.")
 
-    def _page(
-        self, most: int, made: dict[tuple[str, float], dict[str, Any] | None], gallery: Gallery | None = None
-    ) -> str:
+    def content(self, most: int, made: dict[tuple[str, float], dict[str, Any] | None] | None = None) -> dict[str, Any]:
+        """What the page's script reads: the chart as it opens, its sliders of `most` stops each, and their frames.
+
+        Frames that were made before are in `made`, by their field's key and value, and new ones are put there.
+        """
+        made = {} if made is None else made
         packer = Packer()
         moving: dict[Number, list[float]] = {}
         frames: dict[str, dict[str, Any]] = {}
-        for field in sliders(self.question, self.get, usual=self.usual):
+        offered = sliders(self.question, self.get, usual=self.usual) if self.moving is None else self.moving
+        for field in offered:
             here = self.get(field)
             reached = {}
             for value in stops(field, here, most):
@@ -116,7 +124,7 @@ class Handout:
                 moving[field] = sorted([*reached, here])
                 frames[field.key] = {field.write(value): shown for value, shown in reached.items()}
         base = self._frame(self.answer, self.get)
-        payload = {
+        return {
             "key": self.question.key,
             "config": export_config(filename=f"dpviz-{self.question.key}", image_format="svg"),
             "fields": [self._control(field, values, base) for field, values in moving.items()],
@@ -125,7 +133,11 @@ class Handout:
             "columns": packer.columns,
             "version": [links.VERSION, links.TODAY],
         }
-        return self._filled(payload, base, moving, gallery)
+
+    def _page(
+        self, most: int, made: dict[tuple[str, float], dict[str, Any] | None], gallery: Gallery | None = None
+    ) -> str:
+        return self._filled(self.content(most, made), gallery)
 
     def _moved(self, field: Number, value: float) -> dict[str, Any] | None:
         """What is shown where one field has another value; None where there is no answer."""
@@ -139,7 +151,7 @@ class Handout:
     def _frame(self, answer: AnyAnswer, get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
         words = {"caption": settings(self.question, get), **below(self.question, get)}
-        return rendered(self.question, answer, plot) | words
+        return rendered(self.question, answer, plot) | words | self.more(answer)
 
     def _control(self, field: Number, values: list[float], base: Mapping[str, Any]) -> dict[str, Any]:
         why = base["captions"].get(field.key, "")
@@ -157,12 +169,10 @@ class Handout:
 
     def _filled(
         self,
-        payload: Any,
-        base: Mapping[str, Any],
-        moving: Mapping[Number, list[float]],
+        payload: Mapping[str, Any],
         gallery: Gallery | None,
     ) -> str:
-        shown = acting(self.question, self.get)
+        shown, base = acting(self.question, self.get), payload["base"]
         own = {"own": " 'self' file:"} if gallery else {"own": "", "style": style(), "scripts": scripts()}
         return PAGE.render(
             **own,
@@ -171,7 +181,7 @@ class Handout:
             about=self.about,
             base=base,
             still=still(base["figure"], base["alt"]),
-            stops=max(map(len, moving.values()), default=0),
+            stops=max((len(field["stops"]) for field in payload["fields"]), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
             settings={field.label: field.show(self.get(field)) for field in shown},
             assumptions=tuple(map(paragraphs, two_levels(self.question.assumed(self.answer)))),

@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.gallery import NEEDS_THE_APP, entries, write
+from dpviz.questions.gallery import LECTURE_FILES, NEEDS_THE_APP, chosen_files, entries, write, write_page
 from dpviz.questions.layout import of_texts
 from dpviz.questions.presets import PRESETS
 
@@ -80,3 +80,21 @@ def test_a_question_without_a_page_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Question 'leakage' has no page in a folder; choose among compose, "):
         write(tmp_path, app="https://app.example", only=["leakage"])
     assert not any(tmp_path.iterdir())
+
+
+def test_a_lecture_is_one_file_with_all_its_stops_and_their_replies(tmp_path: Path) -> None:
+    assert chosen_files()[-5:] == tuple(LECTURE_FILES)
+    assert not LECTURE_FILES.keys() & set(chosen_files(["success"]))
+    chosen, file = ("success.html", "lecture-sgm.html"), "lecture-sgm.html"
+    card = write_page(chosen, 1, tmp_path, "https://app.example/")
+    text = (tmp_path / file).read_text(encoding="utf-8")
+    stops = LECTURE_FILES[file].stops
+    assert card.bytes <= 500_000
+    assert text.count("<section data-stop=") == text.count("<article>") == len(stops)
+    assert text.count('class="reply"') == text.count("<summary>Answer") == len(stops)
+    for number, stop in enumerate(stops, start=1):
+        assert f'id="frames{number}"' in text
+        assert stop.title.split("_")[0] in text
+    links_to = [unescape(link) for link in LINK.findall(text)]
+    assert "https://app.example/lecture?paper=sgm&stop=1&v=3" in links_to
+    assert "success.html" in links_to

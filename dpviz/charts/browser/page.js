@@ -12,6 +12,7 @@ import { numberIn, readings } from "dpviz/readings.js";
 import { head } from "dpviz/over.js";
 
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
+let answers = NOW - 1e9; // how far they are counted
 
 class Page {
   // `ask` yields frames by their texts, see `frames.js`; `base` is the frame of the settings that the page opens with.
@@ -20,7 +21,7 @@ class Page {
     const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
     const pulled = Object.fromEntries(fields.map((field) => [field.field, field]));
     this.chart = { key, config, camera: true, ask, frames: tokens, pulled };
-    this.answers = NOW - 1e9;
+    this.gone = new AbortController();
     this.moved = null; // the field that does not stand where it was
     this.back = null; // the one that went back for it
     this.texts = {}; // what was entered of each field, the last time that it moved
@@ -33,8 +34,15 @@ class Page {
     }
     this.wentBack = made("p", "dpviz-caution", controls, { id: "back", hidden: true });
     this.wentBack.setAttribute("role", "status");
-    window.addEventListener("dpviz-move", ({ detail }) => ["near", "away"].includes(detail.phase) || this.only(detail.field, detail.text));
+    window.addEventListener("dpviz-move", ({ detail }) => ["near", "away"].includes(detail.phase) || this.only(detail.field, detail.text), { signal: this.gone.signal });
     this.show(base);
+  }
+
+  // Another chart stands in its place.
+  leave() {
+    this.gone.abort();
+    for (const field of this.fields) field.leave();
+    document.getElementById("controls").replaceChildren();
   }
 
   // One setting moves at a time: the other goes back, and words say so.
@@ -71,7 +79,7 @@ class Page {
 
   stand(field, text, note = "") {
     const shown = { ...field, value: text, text, said: text, note, wrong: "", seen: NOW, shows_label: true };
-    mountNumber({ parentElement: field.parent, data: shown, setStateValue: (_, entry) => this.enter(field, entry) });
+    field.leave = mountNumber({ parentElement: field.parent, data: shown, setStateValue: (_, entry) => this.enter(field, entry) });
   }
 
   // What a person typed as a number, or what is wrong with it. The slider's range decides between two readings.
@@ -109,8 +117,9 @@ class Page {
     head(document.querySelector(".dpviz-headline"), frame.headline);
     document.querySelector(".dpviz-strip").outerHTML = frame.strip;
     document.getElementById("notes").innerHTML = frame.notes;
+    if (frame.told) document.querySelector("section:not([hidden]) .told").innerHTML = frame.told;
     for (const kind of ["captions", "pictures"]) window.dispatchEvent(new CustomEvent(`dpviz-${kind}`, { detail: frame[kind] ?? {} }));
-    const data = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: (this.answers += 1) };
+    const data = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: (answers += 1) };
     mountChart({ parentElement: document.getElementById("chart"), data: data });
   }
 }
@@ -121,7 +130,56 @@ if (location.hash === "#framed") { // in a frame of another page: the chart and 
 }
 await loadPacked("plotly");
 const { default: mountChart } = await import("dpviz/chart.js");
-const content = await (await packed("frames")).json();
-const opened = (frame) => ({ ...frame, figure: unpacked(frame.figure, content.columns) });
-for (const { field, value } of content.fields) content.frames[field][value] = content.base;
-new Page({ ...content, base: opened(content.base) }, fromTable(content.frames, opened));
+const slides = document.querySelectorAll("section[data-stop]");
+if (slides.length) lecture();
+else await pageOf("frames");
+
+// The chart that this script element holds, and its controls.
+async function pageOf(id) {
+  const content = await (await packed(id)).json();
+  const opened = (frame) => ({ ...frame, figure: unpacked(frame.figure, content.columns) });
+  for (const { field, value } of content.fields) content.frames[field][value] = content.base;
+  if (content.link) document.getElementById("app").href = content.link;
+  return new Page({ ...content, base: opened(content.base) }, fromTable(content.frames, opened));
+}
+
+// A lecture: one stop after the other stands in the page's place; on paper all of them do.
+function lecture() {
+  const [back, on] = ["back", "on"].map((id) => document.getElementById(id));
+  let page = null;
+  let here = 0;
+  const go = async (to) => {
+    if (!(to >= 1 && to <= slides.length) || to === here) return;
+    here = to;
+    for (const slide of slides) slide.hidden = Number(slide.dataset.stop) !== to;
+    [back.disabled, on.disabled] = [to === 1, to === slides.length];
+    history.replaceState(null, "", `#${to}`);
+    page?.leave();
+    page = null;
+    const next = await pageOf(`frames${to}`);
+    if (here === to) page = next;
+    else next.leave();
+  };
+  back.onclick = () => go(here - 1);
+  on.onclick = () => go(here + 1);
+  window.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1 }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey || document.activeElement?.matches("input")) return;
+    event.preventDefault();
+    go(here + by);
+  });
+  document.getElementById("print").onclick = async () => {
+    await pictures;
+    window.print();
+  };
+  const pictures = go(Number(location.hash.slice(1)) || 1).then(onPaper);
+}
+
+// The chart of every stop as a picture, which paper shows.
+async function onPaper() {
+  for (const picture of document.querySelectorAll("#paper img")) {
+    const content = await (await packed(`frames${picture.dataset.stop}`)).json();
+    const { data, layout } = unpacked(content.base.figure, content.columns);
+    picture.src = await window.Plotly.toImage({ data, layout: { ...layout, width: 900, height: 440 } }, { format: "svg", width: 900, height: 440 });
+  }
+}

@@ -89,7 +89,7 @@ def each_person(answer: Answer[IndividualFacts]) -> str:
     return (
         f"One budget for all ends after **{numbers.steps(f.ordinary)}** steps, when somebody with a gradient of norm C "
         f"has spent it. With a budget each, the person with the median norm could stay for "
-        f"**{numbers.steps(f.median)}** steps."
+        f"**{numbers.steps(f.median)}** steps; after {numbers.steps(f.steps)}, {numbers.percent(f.staying)} could."
     )
 
 
