@@ -74,10 +74,10 @@ def _arrive() -> None:
     for field in (PAPER, STOP):
         if link.get(field.key) not in field.options:
             state.put(field, field.default)
-    said, (_, _, stop) = st.session_state.get(Keys.NOTES, []), _now()
+    notes, (_, _, stop) = st.session_state.get(Keys.NOTES, []), _now()
     history.apply({**stop.values, **{key: text for key, text in link.items() if key in stop.movable}})
-    if said:
-        st.session_state[Keys.NOTES] = said
+    if notes:
+        st.session_state[Keys.NOTES] = notes
     st.session_state[Keys.REPLY] = ""
 
 
@@ -114,7 +114,7 @@ def _answered(lecture: Lecture, number: int, stop: LectureStop, now: Reader) -> 
                 key=KEY, extra=(KEY, lecture.key, number), whole=True, fills=True, camera=False,
             )  # fmt: skip
         with text, st.container(key="lecture-text"):
-            _told(lecture, number, stop, parts.answer)
+            _words(lecture, number, stop, parts.answer)
     with st.container(key="lecture-sliders"):
         for field in stop.moving:
             controls.number_control(field).draw()
@@ -130,12 +130,12 @@ def _shown(stop: LectureStop, answer: AnyAnswer) -> dict[str, Any]:
     return {**words, "headline": explained(_headline(stop, answer))[0], "notes": ""}
 
 
-def _told(lecture: Lecture, number: int, stop: LectureStop, answer: AnyAnswer) -> None:
+def _words(lecture: Lecture, number: int, stop: LectureStop, answer: AnyAnswer) -> None:
     """What the speaker says and the room is asked; the reply, once it is asked for, in place of the sentence."""
     replied = st.session_state.get(Keys.REPLY) == _name(lecture, number)
     texts = [f"**{number} of {len(lecture.stops)} · {stop.title}**"]
     if not replied:
-        texts.append(stop.told(answer))
+        texts.append(stop.sentence(answer))
     opening = compute(stop.question, of_texts(stop.values))
     texts.append(f"**For the room.** {stop.room.text(opening)}")
     if replied:

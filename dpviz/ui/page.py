@@ -53,7 +53,7 @@ def _entries() -> Iterator[tuple[str, NavigationEntry]]:
             yield "runs", NavigationEntry(page.section, "Runs", ":material/history:", "Which run was worth its ε?")
     yield (
         "lecture",
-        NavigationEntry("Check", "Lectures", ":material/co_present:", "Five papers, a lecture each", hidden=True),
+        NavigationEntry("Check", "Lectures", ":material/co_present:", "How can I teach these papers?", hidden=True),
     )
 
 

@@ -48,7 +48,7 @@ def test_every_paper_has_a_lecture_of_five_to_eight_stops():
 def test_a_stop_says_its_sentence_its_question_and_its_reply(key, number):
     stop = stop_of(key, number)
     opening, then = answers(stop)
-    sentence, reply = stop.told(opening), stop.room.replies(opening, then)
+    sentence, reply = stop.sentence(opening), stop.room.replies(opening, then)
     assert numbers_in(sentence)
     assert reply.endswith(".")
     assert stop.room.text(opening).endswith("?")
@@ -70,7 +70,7 @@ def test_sliders_act_on_the_chart_from_end_to_end(key, number):
                 answer = question.asked(question.read(moved(get, field, value)))
             except ValueError:
                 continue
-            text = stop.told(answer)
+            text = stop.sentence(answer)
             assert not re.search(r"\b(nan|None)\b", text + plain_text(stop.headline(answer))), (field.key, value)
             seen.add(figure(stop, answer))
         assert len(seen | {figure(stop, opening)}) > 1, field.key
@@ -114,7 +114,7 @@ SAID = [
 def test_numbers_of_a_sentence_are_the_librarys(key, number, value, low, high):
     stop = stop_of(key, number)
     exact = float(value())
-    assert any(low * exact <= said <= high * exact for said in numbers_in(stop.told(answers(stop)[0])))
+    assert any(low * exact <= said <= high * exact for said in numbers_in(stop.sentence(answers(stop)[0])))
 
 
 # Names with a digit in them, which no answer changes.
@@ -166,5 +166,5 @@ def test_a_stop_without_sliders_or_with_too_many_is_refused():
 def test_printed_values_stand_on_the_chart_of_figure_2():
     stop = stop_of("abadi", 6)
     assert {point.y for point in stop.plot(answers(stop)[0]).points} >= {1.26, 9.34}
-    assert "1.26 and 9.34" in stop.told(answers(stop)[0])
+    assert "1.26 and 9.34" in stop.sentence(answers(stop)[0])
     assert whole(answers(stop)[0], stop.question.slow).facts.steps == 10_000

@@ -49,6 +49,15 @@ KNOWN = {
         "text",
         "stop.page.title",
     },
+    # Names and titles of papers and pages.
+    "lecture.py": {
+        "page.places()[KEY]",
+        "lecture.paper.name",
+        "lecture.paper.title",
+        "other.paper.name",
+        "other.paper.title",
+        "f'Open in {stop.page.title}'",
+    },
     "measuring.py": {"measurement.share or 0.0"},  # a number
     "own_controls.py": {"fits", "index + 1", "label", "help", "words"},  # numbers; a button's own words
     # Of a run's button; Name and Note, which a person may write; a pin's, plain; which runs are listed, in numbers.

@@ -117,7 +117,7 @@ class Page {
     head(document.querySelector(".dpviz-headline"), frame.headline);
     document.querySelector(".dpviz-strip").outerHTML = frame.strip;
     document.getElementById("notes").innerHTML = frame.notes;
-    if (frame.told) document.querySelector("section:not([hidden]) .told").innerHTML = frame.told;
+    if (frame.sentence) document.querySelector("section:not([hidden]) .sentence").innerHTML = frame.sentence;
     for (const kind of ["captions", "pictures"]) window.dispatchEvent(new CustomEvent(`dpviz-${kind}`, { detail: frame[kind] ?? {} }));
     const data = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: (answers += 1) };
     mountChart({ parentElement: document.getElementById("chart"), data: data });

@@ -2,10 +2,11 @@
 
 from dpviz.questions.budget.chosen_stop import CHOSEN_STOP
 from dpviz.questions.budget.individual import INDIVIDUAL
+from dpviz.questions.budget.natural import NATURAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.budget.stop import STOP
 from dpviz.questions.budget.trained import TRAINED
 from dpviz.questions.page import page
 
-BUDGET = page("budget", STOP, CHOSEN_STOP, SPEND, POLICY, TRAINED, INDIVIDUAL)
+BUDGET = page("budget", STOP, CHOSEN_STOP, NATURAL, SPEND, POLICY, TRAINED, INDIVIDUAL)

@@ -5,6 +5,7 @@ from dpviz.questions import Answer
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.chosen_stop import CHOSEN_STOP, ChosenStopFacts
 from dpviz.questions.budget.individual import INDIVIDUAL, IndividualFacts
+from dpviz.questions.budget.natural import NATURAL, NaturalFacts
 from dpviz.questions.budget.policy import POLICY, PolicyFacts
 from dpviz.questions.budget.shared import NAMES
 from dpviz.questions.budget.spend import SPEND, SpendFacts
@@ -84,6 +85,24 @@ def quick_rise(now: Answer[PolicyFacts], then: Answer[PolicyFacts]) -> str:
     return f"Epochs: {changes}. The policy reacts to results, and the filter still holds: that is what it is for."
 
 
+def on_curves(answer: Answer[NaturalFacts]) -> str:
+    f = answer.facts
+    if f.spent:
+        return f"The first {numbers.steps(f.rounds)} rounds alone break the claim: here every filter says no."
+    return (
+        "A tempting filter composes whole privacy curves and lets pass what keeps (ε, δ). After "
+        f"{numbers.steps(f.rounds)} rounds **{numbers.steps(f.passing)}** mechanisms pass, each rightly. If results "
+        f"choose among them, δ is not {numbers.delta(f.delta)} but **{numbers.delta(f.true_delta)}**."
+    )
+
+
+def one_round(now: Answer[NaturalFacts], then: Answer[NaturalFacts]) -> str:
+    return (
+        f"Yes: {numbers.up(then.facts.times)} times the claimed δ, beside {numbers.up(now.facts.times)} times. What "
+        "costs most depends on the loss so far, and the filter checks each mechanism on average over it."
+    )
+
+
 def each_person(answer: Answer[IndividualFacts]) -> str:
     f = answer.facts
     return (
@@ -128,6 +147,11 @@ LECTURE = Lecture(
             {**PRESETS[ASSUMED].values, "bview": POLICY.asked_as},
             sliders=("target", "bpace"),
             room=RoomQuestion("Accuracy rises twice as fast: who trains longer?", quick_rise, {"bpace": "0.08"}),
+        ),
+        LectureStop(
+            "Why not filter whole curves?", on_curves, NATURAL, BUDGET, {"bview": NATURAL.asked_as},
+            sliders=("brounds", "bfirst"),
+            room=RoomQuestion("Is one round before the choice enough to break it?", one_round, {"brounds": "1"}),
         ),
         LectureStop(
             "A budget for each person", each_person, INDIVIDUAL, BUDGET, {"bview": INDIVIDUAL.asked_as},

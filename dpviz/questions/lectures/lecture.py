@@ -65,7 +65,7 @@ class LectureStop(Stop):
         """Keys of the settings that may differ from the stop's values."""
         return frozenset((*self.sliders, *self.room.moved))
 
-    def told(self, answer: AnyAnswer) -> str:
+    def sentence(self, answer: AnyAnswer) -> str:
         """The sentence for the speaker, as Markdown."""
         return self.text(lambda: answer)
 

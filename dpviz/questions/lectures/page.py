@@ -20,7 +20,7 @@ from dpviz.questions.lectures.lecture import Lecture, LectureStop
 from dpviz.questions.methods import coarsely
 from dpviz.questions.rendered import explained, paragraphs
 
-STOPS = 17  # of each slider, at most
+STOPS = 11  # of each slider, at most
 PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((browser.HERE / "lecture.html").read_text())
 
 
@@ -29,7 +29,7 @@ class Slide(NamedTuple):
 
     title: str
     headline: str
-    told: str
+    sentence: str
     asks: str
     reply: str
     alt: str
@@ -87,7 +87,7 @@ class LecturePage:
         return Slide(
             *explained(stop.title),
             base["headline"],
-            base["told"],
+            base["sentence"],
             asks,
             reply,
             base["alt"],
@@ -98,5 +98,5 @@ class LecturePage:
 
 def words(stop: LectureStop, answer: AnyAnswer) -> dict[str, str]:
     """The headline and the sentence of an answer, as HTML."""
-    headline, told = explained(stop.headline(answer), paragraphs(stop.told(soon(answer, stop.question.slow))))
-    return {"headline": headline, "told": told}
+    headline, sentence = explained(stop.headline(answer), paragraphs(stop.sentence(soon(answer, stop.question.slow))))
+    return {"headline": headline, "sentence": sentence}
