@@ -2179,4 +2179,32 @@ FAULTS = (
         "                pass\n",
         "tests/runs/test_told_going_on.py::test_a_budget_is_that_of_all_programs_together",
     ),
+    Fault(
+        "the rule after the first rounds takes the mechanism that costs least",
+        "dpviz/accounting/adaptive/natural_filter.py",
+        "float(probabilities @ table.max(axis=0))",
+        "float(probabilities @ table.min(axis=0))",
+        "tests/accounting/test_natural_filter.py::test_one_round_costs_one_more_unlikely_answer",
+    ),
+    Fault(
+        "a filter on curves lets a mechanism pass that breaks the claim",
+        "dpviz/accounting/adaptive/natural_filter.py",
+        "weight = min(1.0, (delta - before) /",
+        "weight = min(1.0, 1.1 * (delta - before) /",
+        "tests/accounting/test_natural_filter.py::test_every_mechanism_keeps_the_claim_and_the_rule_breaks_it",
+    ),
+    Fault(
+        "a lecture's question for the room is answered at the stop's own values",
+        "dpviz/questions/lectures/lecture.py",
+        "one.parse(self.moved[one.key]) if one.key in self.moved else get(one)",
+        "get(one)",
+        "tests/questions/test_lectures.py::test_a_stop_says_its_sentence_its_question_and_its_reply",
+    ),
+    Fault(
+        "a stop of a lecture opens at the settings of another page",
+        "dpviz/ui/lecture.py",
+        "arrives = st.session_state.get(Keys.PAGE) != KEY",
+        "arrives = Keys.PAGE not in st.session_state",
+        "tests/ui/test_lecture.py::test_a_lecture_that_is_opened_again_begins_at_its_own_values",
+    ),
 )
