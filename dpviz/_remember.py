@@ -71,7 +71,7 @@ class Memory:
     def held(self) -> int:
         """Bytes that are held now."""
         with self._lock:
-            return self._fixed + sum(map(attrgetter("nbytes"), self._growing.values()))
+            return self._fixed + int(sum(map(attrgetter("nbytes"), self._growing.values())))
 
     def __len__(self) -> int:
         return len(self._entries)
