@@ -70,8 +70,8 @@ noise, fewer steps or a smaller sampling rate.']
     >>> list(extremes("After 3 steps, <b>ε ≤ 1.04</b>."))
     []
     """
-    said = _EPSILON.findall(plain_text(headline))
-    largest = max(said, key=_value, default="0")
+    epsilons = _EPSILON.findall(plain_text(headline))
+    largest = max(epsilons, key=_value, default="0")
     if _value(largest) >= VOID:
         yield Note(
             f"An ε of {largest} promises nothing in practice: it allows an attack that is always right. A smaller one "

@@ -62,8 +62,8 @@ MOVES: Mapping[str, Mapping[str, int]] = {
 def number(text: str) -> float:
     """The number of a metric: "ε ≤ 1.04", "≤ 55.1 %", "≤ 9.32e-5"; NaN for "–"."""
     plain = re.sub(r"\s", "", text)
-    found = re.search(r"\d[\d.]*(e[+-]?\d+)?", plain)
-    return float(found[0]) if found else math.nan
+    found = re.search(r"[−-]?\d[\d.]*(e[+-]?\d+)?", plain)
+    return float(found[0].replace("−", "-")) if found else math.nan
 
 
 def skeleton(text: str) -> str:
