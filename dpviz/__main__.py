@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ def _run(given: argparse.Namespace, settings: Sequence[str]) -> None:
         stop()
     elif given.command == "site":
         _site(given)
+    elif given.command == "audit":
+        _audit(given)
     else:
         answer = _answer(given)
         unknown = getattr(given, "unknown", given.command)
@@ -194,6 +197,19 @@ def _parser() -> argparse.ArgumentParser:
     site.add_argument(
         "--jobs", type=int, default=0, metavar="N", help="processes that make pages (default: one a core)"
     )
+    audit = commands.add_parser(
+        "audit",
+        help="show what attacks on real runs find of ε, and which planted faults",
+        description="Lower bounds on ε, at 95 % each, from attacks on recorded runs with and without planted faults, "
+        "beside the claim; or on new runs of a training of your own.",
+        epilog="MODULE:FUNCTION takes whether the row is in, and returns a dpviz.training.PrivateTraining that has not "
+        "taken a step. Its data with and without the row differ in that row alone.",
+        allow_abbrev=False,
+    )
+    audit.add_argument("training", nargs="?", metavar="MODULE:FUNCTION", help="your own training")
+    audit.add_argument("--runs", default="1000", metavar="NUMBER", help="runs a side (default 1000)")
+    audit.add_argument("--delta", metavar="NUMBER", help="δ (default 0.01; of your own training that of its plan)")
+    audit.add_argument("--json", action="store_true", help="print the table as JSON")
     app = commands.add_parser(
         "app",
         help="open the app in a browser",
@@ -303,6 +319,28 @@ def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
             answer.figure().write_image(given.png, width=1000, height=500)
         except (ImportError, RuntimeError) as missing:  # plotly's own words say what to install
             raise ValueError(f"No image could be made: {str(missing).strip().splitlines()[0]}") from None
+
+
+def _audit(given: argparse.Namespace) -> None:
+    """The table of recorded runs, or of new runs of one's own training."""
+    with extra("ask"):
+        import pandas as pd
+
+        from dpviz.questions.attack.audit import DELTA_AUDIT, RUNS
+        from dpviz.questions.attack.audit_runs import fault_rows, own_row
+
+    delta = DELTA_AUDIT.parse(given.delta) if given.delta else None
+    if given.training is None:
+        rows = fault_rows(int(RUNS.parse(given.runs)), DELTA_AUDIT.default if delta is None else delta)
+    else:
+        sys.path.insert(0, "")  # as python -m does: the module lies where the command is called
+        rows = [own_row(given.training, int(replace(RUNS, high=1e6).parse(given.runs)), delta)]
+    if given.json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    print(pd.DataFrame(rows).drop(columns="why").to_string(index=False))
+    for row in rows:
+        print(f"\n{row['training']}: {row['why']}")
 
 
 def _site(given: argparse.Namespace) -> None:

@@ -9,6 +9,8 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
+from dpviz.questions.attack.audit import FAULT, MORE, RUNS
+from dpviz.questions.attack.audit_runs import HUNDRED, recorded_scores
 from dpviz.questions.budget.blocks import BLOCKS, MOST_BLOCKS, Block
 from dpviz.questions.budget.ledger import lines_of
 from dpviz.questions.budget.spend import SPEND
@@ -18,7 +20,7 @@ from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_run, finished_runs
 from dpviz.questions.pasted.form import filled
 from dpviz.questions.pasted.texts import LONGEST
-from dpviz.ui import controls, page, sources, state
+from dpviz.ui import controls, offered, page, sources, state
 from dpviz.ui.answers import compute
 from dpviz.ui.state import Keys
 from dpviz.ui.train import plan
@@ -40,6 +42,24 @@ def network() -> None:
     if chosen not in names:
         names[chosen] = f"{chosen[:12]} (not here)"
     controls.choice(Choice(RUN.key, RUN.label, NEWEST, RUN.help, options=names), horizontal=False)
+
+
+# --- runs of an audit -------------------------------------------------------------------------------------------------
+
+
+def audit_runs() -> None:
+    """A button that makes a hundred more runs a side, by workers; a public server makes none."""
+    if offered.PUBLIC:
+        return
+    more = int(state.get(MORE))
+    help = f"Makes {HUNDRED} runs with the canary and {HUNDRED} without, here and now; seconds to a minute."
+    act = partial(_more_runs, more + 1)
+    page.button("A hundred more", "add", act, enabled=more < MORE.high, help=help, width="stretch")
+
+
+def _more_runs(hundreds: int) -> None:
+    state.put(MORE, float(hundreds))
+    state.put(RUNS, float(len(recorded_scores(state.get(FAULT)).without) + HUNDRED * hundreds))
 
 
 # --- a budget that is spent by hand -----------------------------------------------------------------------------------
@@ -149,6 +169,7 @@ def _fill() -> None:
 OWN_CONTROLS: dict[str, Callable[[], None]] = {
     "counted": counted,
     "network": network,
+    "audit_runs": audit_runs,
     "learned": plan.learned,
     "start": plan.start,
     "compose": plan.compose,

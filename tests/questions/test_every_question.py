@@ -23,6 +23,7 @@ from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import kinds
 from dpviz.questions.answer import LATER, PENDING, Answer, Slow, soon, whole
 from dpviz.questions.asked import Asked, ask
+from dpviz.questions.attack.audit_runs import MoreRuns
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import SettingsSnapshot, fields_of
@@ -46,6 +47,8 @@ NO_WORD = re.compile(r"\b(nan|None|inf|np\.float64|Traceback)\b")
 def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a network looked at: `test_leakage` does that."""
     monkeypatch.setattr(Network, "sample", lambda network: invented(network.arguments))
+    few = lambda runs: {"without": [0.0] * runs.hundreds, "with": [1.0] * runs.hundreds}  # noqa: E731
+    monkeypatch.setattr(MoreRuns, "sample", few)
 
 
 def value(field: Field[Any], draw: random.Random) -> Any:

@@ -18,6 +18,8 @@ import torch.nn.functional as F
 from scipy import stats
 from torch import nn
 
+from dpviz.accounting.audit.counts import Counts, interval_bound
+from dpviz.accounting.audit.threshold import ThresholdAttack
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import CorrelatedNoise
 from dpviz.training import PrivateTraining
@@ -167,8 +169,7 @@ def audited(runs, delta, halved, monkeypatch):
 
     The example is the only one with a gradient: the other rows are 0, and there is no bias. Its gradient is longer than
     C and always along one line, so that its part of what all steps released is a count of its steps in normal noise.
-    The attack says "in" beyond a threshold that was fixed ahead; false alarms and hits are bounded by Clopper & Pearson
-    1934 at 97.5 % each, and hits ≤ e^ε · false alarms + δ of any (ε, δ) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
+    The attack says "in" beyond a threshold that was fixed ahead (`dpviz.accounting.audit`).
     """
     if halved:
         usual = torch.Tensor.normal_
@@ -192,8 +193,7 @@ def audited(runs, delta, halved, monkeypatch):
         score = float(network.weight.detach()[:, 0] @ FIRST_OF_TWO) / 2**0.5 * 4 / (1e-3 * 0.5)
         beyond[run % 2] += score > 2.5
     false, true = beyond
-    alarms, hits = stats.beta.ppf(0.975, false + 1, runs - false), stats.beta.ppf(0.025, true, runs - true + 1)
-    return float(np.log((hits - delta) / alarms)), claim
+    return interval_bound(Counts(false, runs, true, runs), delta), claim
 
 
 @pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N")
@@ -244,9 +244,7 @@ def released(key, label, epochs, seed, **changed):
 
 def shown(scores, delta=0.1, threshold=0.5):
     """The bound of `audited` on ε, of scores (runs,) with the example and without."""
-    (hits, true), (alarms, false) = ((int((each > threshold).sum()), each.size) for each in scores)
-    most, least = stats.beta.ppf(0.975, alarms + 1, false - alarms), stats.beta.ppf(0.025, hits, true - hits + 1)
-    return float(np.log(max(least - delta, 1e-9) / most))
+    return interval_bound(ThresholdAttack(threshold).counts(scores[1], scores[0]), delta)
 
 
 def log_ratio(sums, laws, sigma):

@@ -1,27 +1,25 @@
 """Membership attacks on what each sampler of a training releases: what they show of ε stays below its claim.
 
 Many cheap runs with and without one example: each batch releases whether the example is in it, with noise. The attack
-orders runs by their likelihood ratio, the best that there is (Neyman, Pearson 1933). Its threshold is chosen on half of
-the runs; on the others false alarms and hits are bounded at 97.5 % each (Clopper, Pearson 1934), and hits ≤ e^ε · false
-alarms + δ of any (ε, δ) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
+orders runs by their likelihood ratio, the best that there is (Neyman, Pearson 1933). Part of the runs chooses its
+threshold, and the others are counted (`dpviz.accounting.audit`).
 """
 
-import math
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
+from dpviz._arrays import Array
+from dpviz.accounting.audit.counts import interval_bound
+from dpviz.accounting.audit.scores import log_likelihood, log_likelihood_of_known
+from dpviz.accounting.audit.threshold import attacked
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import Adjacency, Correlated
 from dpviz.training.samplers import SAMPLERS, TrainingSampler, correlated, events, steps_of
 
 # What the example's batch shows without and with it, in clipping norms; all others' gradients are its own reversed.
 SIGNALS = {Adjacency.ADD_REMOVE: (0.0, 1.0), Adjacency.REPLACE_ONE: (0.0, 2.0), Adjacency.ZERO_OUT: (1.0, 2.0)}
-
-Scores = npt.NDArray[np.float64]
 
 
 class Audit(NamedTuple):
@@ -52,7 +50,7 @@ def audit(
     mechanism = correlated(mechanism, 1, decay=decay, band=band)
     together, rate, added = steps_of(mechanism), batch / examples, noise if noise_added is None else noise_added
     signals, scores = SIGNALS[mechanism.adjacency], []
-    strategy: Scores = np.eye(steps)
+    strategy: Array = np.eye(steps)
     if in_order := isinstance(mechanism, Correlated):
         column = mechanism.column(steps)
         strategy = np.array([[column[i - j] if i >= j else 0.0 for j in range(steps)] for i in range(steps)])
@@ -61,43 +59,21 @@ def audit(
         drawn = np.array([_joined(sampler(draw, examples), batch, steps) for _ in range(runs)], dtype=np.float64)
         released = signal * drawn + added * draw.standard_normal(drawn.shape) @ back.T
         if in_order:  # whose batches are known: C times what is released has independent noise
-            low, high = (_known(released @ strategy.T, each * drawn @ strategy.T, noise) for each in signals)
+            known = (released @ strategy.T, drawn @ strategy.T)
+            low, high = (log_likelihood_of_known(known[0], each * known[1], noise) for each in signals)
         else:
-            low, high = (_likelihood(released, each, noise, together, rate) for each in signals)
+            low, high = (
+                log_likelihood(released, signal=each, noise=noise, rate=rate, together=together) for each in signals
+            )
         scores.append(high - low)
-    without, with_it = (np.array_split(each, 2) for each in scores)
-    at = max(
-        np.quantile(without[0], np.linspace(0.5, 0.999, 60)), key=lambda t: _shown(without[0], with_it[0], t, delta)
-    )
+    _, counts = attacked(*scores, delta)
     claim = tight_epsilon_of_events(events(mechanism, steps), delta).upper
-    return Audit(_shown(without[1], with_it[1], at, delta), float(claim))
+    return Audit(interval_bound(counts, delta), float(claim))
 
 
 def _joined(sampler: TrainingSampler, batch: int, steps: int) -> list[bool]:
     """Whether the first example is in each batch."""
     return [bool((sampler.draw(batch) == 0).any()) for _ in range(steps)]
-
-
-def _likelihood(released: Scores, signal: float, noise: float, together: int, rate: float) -> Scores:
-    """ln of the likelihood of each run (runs,), of what it released (runs, steps), up to what no signal changes."""
-    loss = (2.0 * signal * released - signal**2) / (2.0 * noise**2)
-    if together == 1:
-        return np.asarray(np.log1p(rate * np.expm1(loss)).sum(axis=1))
-    pad = -released.shape[1] % together
-    epochs = np.pad(np.exp(loss), ((0, 0), (0, pad)), constant_values=1.0)
-    return np.asarray(np.log(epochs.reshape(len(released), -1, together).mean(axis=2)).sum(axis=1))
-
-
-def _known(released: Scores, signals: Scores, noise: float) -> Scores:
-    """The same where it is known what is added to independent noise, (runs, steps)."""
-    return np.asarray(((2.0 * released - signals) * signals).sum(axis=1) / (2.0 * noise**2))
-
-
-def _shown(without: Scores, with_it: Scores, threshold: float, delta: float) -> float:
-    runs, false, true = len(without), int((without > threshold).sum()), int((with_it > threshold).sum())
-    alarms = stats.beta.ppf(0.975, false + 1, runs - false) if false < runs else 1.0
-    hits = stats.beta.ppf(0.025, true, runs - true + 1) if true else 0.0
-    return math.log((hits - delta) / alarms) if hits > delta else -math.inf
 
 
 def table(runs: int = 10_000) -> str:

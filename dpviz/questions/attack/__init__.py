@@ -1,5 +1,8 @@
-"""The Attack page: guesses under (ε, δ), one release, rebuilt data, the ROC curve, and the town with one outlier."""
+"""The Attack page: guesses under (ε, δ), one release, rebuilt data, the ROC curve, an audit, and the town with one
+outlier.
+"""
 
+from dpviz.questions.attack.audit import AUDIT
 from dpviz.questions.attack.reconstruction import RECONSTRUCTION
 from dpviz.questions.attack.release import RELEASE
 from dpviz.questions.attack.residents import RESIDENTS
@@ -9,4 +12,4 @@ from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import TOWN
 from dpviz.questions.page import page
 
-ATTACK = page("attack", SUCCESS, RELEASE, RECONSTRUCTION, ROC, TOWN, SEEN, RESIDENTS)
+ATTACK = page("attack", SUCCESS, RELEASE, RECONSTRUCTION, ROC, AUDIT, TOWN, SEEN, RESIDENTS)

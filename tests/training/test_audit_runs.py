@@ -1,0 +1,95 @@
+"""Runs for audits: what honest runs release has the claimed law, each fault leaves its mark, and one's own training."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+from dpviz.accounting.audit.counts import joint_bound
+from dpviz.accounting.audit.threshold import attacked
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.experiments.catalogue import EXPERIMENTS
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.attack.audit_runs import own_row, record_of
+from dpviz.training import PrivateTraining
+from dpviz.training.audit import FAULTS, RUNS, canary_runs, more_runs
+from dpviz.training.audit_own import own_audit
+
+pytestmark = pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N", "ignore:In the first 10 steps no example")
+
+
+def plan(fault):
+    return dict(EXPERIMENTS["audit" if fault == "honest" else "audit_faults"].arms[fault])
+
+
+def test_scores_of_honest_runs_have_the_claimed_law():
+    """One step with everybody: loss ± 1/(2σ²), normal with deviation 1/σ, without the canary and with it."""
+    sigma, made = plan("honest")["noise_multiplier"], more_runs(plan("honest"), range(100, 105))
+    for side, mean in (("without", -0.5 / sigma**2), ("with", 0.5 / sigma**2)):
+        scores = np.array(made[side])
+        assert len(scores) == 5 * RUNS
+        assert stats.kstest(scores, stats.norm(mean, 1.0 / sigma).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("fault", "mean", "spread"), [("noise", 0.5, 0.5), ("clip", 5.1, 1.0), ("twice", 1.5, 1.0)])
+def test_a_fault_moves_what_is_released(fault, mean, spread):
+    """Half of the spread; a signal of √8 ÷ C = 5.66 or of 2 in place of 1. In units of 1/σ² and 1/σ."""
+    sigma, made = plan(fault)["noise_multiplier"], more_runs(plan(fault), [100, 101])
+    assert np.mean(made["with"]) == pytest.approx(mean / sigma**2, abs=0.35)
+    assert np.std(made["without"]) == pytest.approx(spread / sigma, rel=0.2)
+
+
+@pytest.mark.parametrize("fault", [key for key in FAULTS if key != "divisor"])  # whose runs take seconds
+def test_a_record_is_what_its_seeds_give(fault):
+    trial = record_of(fault).of(fault)[0]
+    again = canary_runs(plan(fault), trial.seed)
+    for side in ("without", "with"):
+        assert again[side] == pytest.approx(trial.found[side], abs=2e-3)
+
+
+def test_a_divisor_that_follows_the_batch_is_seen_by_the_noise(monkeypatch):
+    monkeypatch.setattr("dpviz.training.audit.RUNS", 10)
+    made = canary_runs(plan("divisor"), 77)
+    assert np.mean(made["with"]) > np.mean(made["without"]) + 0.5
+
+
+def training(member, *, row=0, steps=1):
+    x = torch.zeros(6, 3)
+    x[:, 1] = torch.linspace(-1.0, 1.0, 6)
+    x[row] = torch.tensor([6.0, 0.0, 0.0]) * member
+    network = nn.Linear(3, 2, bias=False)
+    nn.init.zeros_(network.weight)
+    return PrivateTraining(
+        network, (x, torch.zeros(6, dtype=torch.int64)), torch.optim.SGD(network.parameters(), lr=0.01), steps=steps,
+        batch_size=6, noise_multiplier=0.5, delta=0.01, max_grad_norm=0.5, disjoint_data=True,
+    )  # fmt: skip
+
+
+def test_ones_own_training_is_audited_along_the_row():
+    audit = own_audit(training, runs=60)
+    apart = audit.with_it.mean() - audit.without.mean()
+    assert apart / audit.without.std() == pytest.approx(2.0, abs=0.6)  # 1/σ
+    assert audit.claim == pytest.approx(float(tight_epsilon(SampledGaussian(0.5), [1], 0.01).upper[0]))
+    _, counts = attacked(audit.without, audit.with_it, 0.01)
+    assert 0.3 < joint_bound(counts, 0.01) < audit.claim
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda member: training(False), "differ in one row, with the row and without it; found 0"),
+        (lambda member: training(member, row=1 if member else 0), "found 2"),
+        (lambda member: training(member, steps=1 + member), "with one plan"),
+    ],
+)
+def test_trainings_that_differ_otherwise_are_refused(make, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        own_audit(make, runs=20)
+
+
+def test_a_name_that_is_no_function_is_refused():
+    with pytest.raises(ValueError, match="Give MODULE:FUNCTION"):
+        own_row("nowhere:training", 20, None)
