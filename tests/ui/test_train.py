@@ -82,7 +82,9 @@ def test_start_submits_exactly_what_the_form_says(submitted: Submitted) -> None:
     start(at, submitted)
     assert submitted == [
         (
-            RunSettings(**{**MODELS["scattering"].usual, "model": "logistic"}, noise_multiplier=1.5, bayesian=True),
+            RunSettings(
+                **{**MODELS["scattering"].usual, "model": "logistic"}, noise_multiplier=1.5, bayesian=True, followed=32
+            ),
             {"slow": 1.0},
         )
     ]
@@ -166,7 +168,8 @@ def test_the_form_adds_up_what_was_spent_and_starts_there(engine: Engine, finish
     before = said(at, "headline")[0]
     at.selectbox(key="slider.t_start_from").set_value(first.id).run()
     assert not at.exception
-    wanted = started(TINY.with_(noise_multiplier=1.0, threads=0, evaluation_every=None), first, engine)
+    page = {"threads": 0, "evaluation_every": None, "followed": 32}
+    wanted = started(TINY.with_(noise_multiplier=1.0, **page), first, engine)
     shown = f"ε ≤ {numbers.epsilon(joint(wanted), up=True)} "
     headline = said(at, "headline")[0]
     assert (shown in headline, shown in before) == (True, False)
