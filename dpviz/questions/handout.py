@@ -180,7 +180,7 @@ class Handout:
             title=self.title or self.question.title,
             about=self.about,
             base=base,
-            still=still(base["figure"], base["alt"]),
+            still=still(self._frame(self.answer, self.get)["figure"], base["alt"]),
             stops=max((len(field["stops"]) for field in payload["fields"]), default=0),
             waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
             settings={field.label: field.show(self.get(field)) for field in shown},
