@@ -39,7 +39,7 @@ DIGITS = 4  # behind the point, of what is kept of a score
 FIRST_OF_TWO = np.array([1.0, -1.0]) / math.sqrt(2.0)  # the line of a gradient of label 0, against it
 
 
-class Released(NamedTuple):
+class ReleasedSums(NamedTuple):
     """What the steps of a run released, in units of C.
 
     Attributes:
@@ -151,7 +151,7 @@ def many_canaries(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-def _released(settings: Mapping[str, Any], members: Bools, seed: int) -> Released:
+def _released(settings: Mapping[str, Any], members: Bools, seed: int) -> ReleasedSums:
     """Of one training in which each canary has an input of its own."""
     fault, canaries, examples = settings["fault"], len(members), int(settings["examples"])
     crowd = fault == "divisor" and canaries == 1
@@ -179,7 +179,7 @@ def _released(settings: Mapping[str, Any], members: Bools, seed: int) -> Release
     sums = moved @ -FIRST_OF_TWO
     across = moved[:, :canaries].sum(axis=2) / math.sqrt(2.0)
     others = np.concatenate([moved[:, canaries:].reshape(len(moved), -1), across], axis=1)
-    return Released(sums[:, :canaries], np.sqrt((others**2).mean(axis=1)))
+    return ReleasedSums(sums[:, :canaries], np.sqrt((others**2).mean(axis=1)))
 
 
 def _row(settings: Mapping[str, Any], canary: Any) -> Any:
@@ -207,7 +207,7 @@ def _leave_out(training: PrivateTraining, row: int) -> None:
     _set(sampler, "draw", draw)
 
 
-def _scores(settings: Mapping[str, Any], released: Released) -> Array:
+def _scores(settings: Mapping[str, Any], released: ReleasedSums) -> Array:
     """The attack's score of each canary, (canaries,): the log likelihood ratio of in and out, by what it knows."""
     noise, examples = settings["noise_multiplier"], settings["examples"]
     sums, rate = released.sums.T, settings["batch_size"] / examples
@@ -224,9 +224,9 @@ def _by_divisor(sums: Array, length: Array, noise: float, rate: float, examples:
     """Where the noise is as long as σ ÷ the divisor, its length tells how many were drawn, k: the true sum is then
     known, and lies at −k without the canary and, with it, at −k or at 2 − k.
     """
-    drawn = np.clip(np.round(noise * batch_size / length), 1, examples)
-    place = sums * drawn / batch_size + drawn
-    odds = drawn / np.maximum(examples - drawn, 0.5)
+    batch = np.clip(np.round(noise * batch_size / length), 1, examples)
+    place = sums * batch / batch_size + batch
+    odds = batch / np.maximum(examples - batch, 0.5)
     each = np.log1p(-rate) + np.log1p(odds * np.exp((4.0 * place - 4.0) / (2.0 * noise**2)))
     return np.asarray(each.sum(axis=1))
 

@@ -91,8 +91,8 @@ def _gradient(without: PrivateTraining, with_it: PrivateTraining) -> Tensor:
     if not isinstance(x, Tensor) or not isinstance(other_x, Tensor):
         raise ValueError("Expected data with one input; an audit of several inputs is not available.")
     apart = (x != other_x).flatten(1).any(dim=1) | (y != other_y).view(len(y), -1).any(dim=1)
-    if (found := int(apart.sum())) != 1:
-        raise ValueError(f"Expected data that differ in one row, with the row and without it; found {found}.")
+    if (count := int(apart.sum())) != 1:
+        raise ValueError(f"Expected data that differ in one row, with the row and without it; found {count}.")
     sums = [
         training._method.engine.clipped(part[apart], label[apart], max_grad_norm=training.settings.max_grad_norm).total
         for training, part, label in ((with_it, x, y), (without, other_x, other_y))

@@ -5,7 +5,7 @@ allow for chance: each count has an interval of its own, or both are tested toge
 
 >>> counts = Counts(alarms=10, without=500, hits=80, with_it=500)
 >>> round(interval_bound(counts, 0.01), 3), round(joint_bound(counts, 0.01), 3)
-(1.191, 1.474)
+(1.182, 1.423)
 """
 
 import math

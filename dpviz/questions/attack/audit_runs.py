@@ -1,5 +1,6 @@
 """Recorded runs of audits, one arm for each planted fault, what they show of ε, and the request for further runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -79,6 +80,12 @@ def record_of(fault: str) -> ExperimentRecord:
     return recorded("audit" if fault == HONEST else "audit_faults")
 
 
+def results_of(record: ExperimentRecord, arm: str) -> list[Mapping[str, Any]]:
+    """What was measured with each seed of an arm."""
+    each = (record.result(record.settings[arm], trial.seed) for trial in record.of(arm))
+    return [result for result in each if result is not None]
+
+
 @dataclass(frozen=True)
 class MoreRuns(Measurable[dict[str, Any]]):
     """Further runs with a fault, so many hundred a side: those whose seeds follow those of the record."""
@@ -115,8 +122,8 @@ def claim(fault: str, delta: float) -> float:
 @remembered
 def recorded_scores(fault: str) -> Scores:
     """Of all recorded runs with this fault, by seed."""
-    trials = record_of(fault).of(fault)
-    return Scores(*(np.concatenate([trial.found[side] for trial in trials]) for side in ("without", "with")))
+    results = results_of(record_of(fault), fault)
+    return Scores(*(np.concatenate([result[side] for result in results]) for side in ("without", "with")))
 
 
 def together(fault: str, more: dict[str, Any]) -> Scores:
@@ -139,8 +146,8 @@ def shown(scores: Scores, runs: int, delta: float) -> Shown:
 @remembered
 def one_run_guesses(fault: str) -> OneRunGuesses:
     """What the attack guessed of the canaries of the recorded run with this fault."""
-    found = recorded(ONE_RUN).of(fault)[0].found
-    return guessed(np.array(found["scores"]), np.array(found["members"]) == 1)
+    (result,) = results_of(recorded(ONE_RUN), fault)
+    return guessed(np.array(result["scores"]), np.array(result["members"]) == 1)
 
 
 def one_run_shown(fault: str, delta: float) -> float:
