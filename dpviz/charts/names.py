@@ -226,9 +226,9 @@ def _roomiest(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[B
     most = _room(plane, x[::_SOME], [other[::_SOME] for other in others], taken, boxes)
     order = np.argsort(-most, kind="stable")
     few = order[:_FEW]
-    least = _room(plane, x, others, taken, [boxes[k] for k in few]).max()
+    least = _room(plane, x, others, taken, [boxes[k] for k in few.tolist()]).max()
     left = np.flatnonzero(most >= least)
-    return int(left[_room(plane, x, others, taken, [boxes[k] for k in left]).argmax()])
+    return int(left[_room(plane, x, others, taken, [boxes[k] for k in left.tolist()]).argmax()])
 
 
 def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:

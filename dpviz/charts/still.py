@@ -111,11 +111,13 @@ def _notes(layout: Mapping[str, Any]) -> Iterator[str]:
         across, down = note.get("xshift", 0), -note.get("yshift", 0)
         if note.get("showarrow", True):
             across, down = across + note.get("ax", 0), down + note.get("ay", 0)
-        anchors = note.get("xanchor", "center"), note.get("yanchor", "middle")
-        size = note.get("font", {}).get("size", 12)
-        yield _word(
-            note["text"], *places, *(a if a in ANCHORS else "center" for a in anchors), across, down, size, "name"
+        xanchor, yanchor = (
+            anchor if anchor in ANCHORS else "center"
+            for anchor in (note.get("xanchor", "center"), note.get("yanchor", "middle"))
         )
+        x, y = places
+        size = note.get("font", {}).get("size", 12)
+        yield _word(note["text"], x, y, xanchor, yanchor, across, down, size, "name")
 
 
 def _word(

@@ -151,7 +151,7 @@ class Handout:
     def _frame(self, answer: AnyAnswer, get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
         words = {"caption": settings(self.question, get), **below(self.question, get)}
-        return rendered(self.question, answer, plot) | words | self.more(answer)
+        return {**rendered(self.question, answer, plot), **words, **self.more(answer)}
 
     def _control(self, field: Number, values: list[float], base: Mapping[str, Any]) -> dict[str, Any]:
         why = base["captions"].get(field.key, "")

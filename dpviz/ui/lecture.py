@@ -165,8 +165,14 @@ def _bar(lecture: Lecture, number: int) -> None:
             page.button(
                 f"Open in {stop.page.title}", "arrow_forward", _leave, key="lecture.open", args=(stop.page.key,)
             )
-        out = {"on_click": _leave, "args": (LEAVE_FOR,), "help": present.LEAVE}
-        st.button("", key="present-leave", icon=":material/close:", **out)
+        st.button(
+            "",
+            key="present-leave",
+            icon=":material/close:",
+            on_click=_leave,
+            args=(LEAVE_FOR,),
+            help=present.LEAVE,
+        )
 
 
 def _link(lecture: Lecture, number: int, stop: LectureStop, now: Reader) -> str:

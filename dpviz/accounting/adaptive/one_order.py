@@ -76,7 +76,7 @@ def _best_order(events: tuple[Event, ...], target_epsilon: float, delta: float, 
     def fewest(_: Index, places: Index) -> Array:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spent = times(kept.at(np.arange(count.size)[:, None, None], places), count[:, None]).sum(axis=0)
-            return np.nan_to_num(-spare[places] / spent, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+            return np.asarray(np.nan_to_num(-spare[places] / spent, nan=np.inf, posinf=np.inf, neginf=-np.inf))
 
     every = np.arange(_ALL.orders.size)
     place, value = lowest(fewest, 1, every.size)

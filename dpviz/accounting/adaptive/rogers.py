@@ -125,7 +125,7 @@ def rogers_filter_steps(*, noise_multiplier: float, sample_rate: float, target_e
 
 def most_steps(passes: Callable[[Array], Bools]) -> int:
     """The most steps that pass where fewer always do; at most 2^53. `passes`: of each of some numbers of steps."""
-    high = 2 ** int(np.append(~passes(2.0 ** np.arange(53)), True).argmax())
+    high: int = 2 ** int(np.append(~passes(np.exp2(np.arange(53.0))), True).argmax())
     low = high // 2
     while high - low > 1:
         tried = np.unique(np.linspace(low, high, _TRIED + 1).round())[1:-1]

@@ -15,7 +15,9 @@ from dpviz.questions.papers.bayesian_rare import RARE, RareFacts
 from dpviz.questions.papers.bayesian_together import TOGETHER, TogetherFacts
 from dpviz.questions.printed import PAPERS as PAPER
 
-Town, People, Growth = Answer[ResidentFacts], Answer[PeopleFacts], Answer[ComposeFacts]
+Town = Answer[ResidentFacts]
+People = Answer[PeopleFacts]
+Growth = Answer[ComposeFacts]
 
 
 def town(answer: Town) -> str:

@@ -14,7 +14,8 @@ from dpviz.questions.lectures.lecture import Lecture, LectureStop, RoomQuestion
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.printed import PAPERS as PAPER
 
-Stopped, Chosen = Answer[StopFacts], Answer[ChosenStopFacts]
+Stopped = Answer[StopFacts]
+Chosen = Answer[ChosenStopFacts]
 ASSUMED = "fo1assumed"
 
 

@@ -11,7 +11,8 @@ from dpviz.questions.lectures.lecture import Lecture, LectureStop, RoomQuestion,
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.printed import PAPERS as PAPER
 
-Cost, Sizes = Answer[StepsCostFacts], Answer[ComparedFacts]
+Cost = Answer[StepsCostFacts]
+Sizes = Answer[ComparedFacts]
 FIGURE_1, LAST_MODEL = "sgfig1", "sglast"
 
 

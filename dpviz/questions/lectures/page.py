@@ -83,9 +83,10 @@ class LecturePage:
         )
         content = handout.content(STOPS) | {"link": self.link(number)}
         base: Mapping[str, str] = content["base"]
+        [title] = explained(stop.title)
         asks, reply = explained(paragraphs(stop.room.text(opening)), paragraphs(stop.room.replies(opening, then)))
         return Slide(
-            *explained(stop.title),
+            title,
             base["headline"],
             base["sentence"],
             asks,

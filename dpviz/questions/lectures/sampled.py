@@ -17,7 +17,8 @@ from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1, ClosedFormF
 from dpviz.questions.papers.sampled_theorem5 import THEOREM_5, DirectionsFacts
 from dpviz.questions.printed import PAPERS as PAPER
 
-Step, Growth = Answer[DivergenceFacts], Answer[ComposeFacts]
+Step = Answer[DivergenceFacts]
+Growth = Answer[ComposeFacts]
 
 
 def one_step(answer: Step) -> str:

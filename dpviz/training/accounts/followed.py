@@ -32,7 +32,7 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 
-MULTIPLES: Array = 2.0 ** np.arange(6)  # of the plan's order
+MULTIPLES = np.exp2(np.arange(6.0))  # of the plan's order
 MOST_ORDER = 1024.0  # up to which divergences are exact
 SHARES = 1024  # of C that lengths are rounded up to
 COLUMNS = ("followed_lowest", "followed_median", "followed_highest")  # of an event "step"
