@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from dpviz.charts.thumbnail import Canvas, drawn
+from dpviz.charts.thumbnail import Canvas, marks_svg
 
 WIDTH = 1000.0
 POINTS = 120  # of a curve
@@ -23,7 +23,7 @@ def still(figure: Mapping[str, Any], alt: str) -> str:
     layout = figure["layout"]
     height, margin = float(layout["height"]), {"l": 40.0, "r": 20.0, "t": 40.0, "b": 50.0} | layout.get("margin", {})
     inner = max(height - margin["t"] - margin["b"], 1.0)
-    lines = "".join(_lines(layout, inner)) + drawn(figure, Canvas(WIDTH, inner, 0.0, POINTS, stretched=True))
+    lines = "".join(_lines(layout, inner)) + marks_svg(figure, Canvas(WIDTH, inner, 0.0, POINTS, stretched=True))
     sides = "".join(f"--{side}:{margin[side]:g}px;" for side in "lrtb")
     words = "".join([*_ticks(layout, "x"), *_ticks(layout, "y"), *_notes(layout)])
     return (

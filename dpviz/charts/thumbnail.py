@@ -53,13 +53,13 @@ class _Axis(NamedTuple):
 
 def thumbnail(figure: Mapping[str, Any], alt: str) -> str:
     """The picture; `alt` says what is on it."""
-    marks = drawn(figure, Canvas())
+    marks = marks_svg(figure, Canvas())
     left, bottom = MARGIN, HEIGHT - MARGIN
     frame = f'<path d="M{left:g} {MARGIN:g}V{bottom:g}H{WIDTH - MARGIN:g}" class="axes"/>'
     return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(alt)}">{frame}{marks}</svg>'
 
 
-def drawn(figure: Mapping[str, Any], canvas: Canvas) -> str:
+def marks_svg(figure: Mapping[str, Any], canvas: Canvas) -> str:
     """All of a figure's traces, from the back to the front."""
     shown = (trace for trace in figure["data"] if trace.get("opacity") != 0)
     return "".join(mark for trace in shown for mark in _marks(trace, figure["layout"], canvas))

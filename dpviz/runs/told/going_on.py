@@ -24,7 +24,7 @@ def goes_on(terms: ToldSettings, name: str, store: Store) -> ToldSettings:
         RuntimeError: it has not ended, or events of it are missing.
     """
     reconcile(store)
-    same = [(one, told) for one in store.runs() if one.name == name and (told := told_settings_of(one))]
+    same = [(one, settings) for one in store.runs() if one.name == name and (settings := told_settings_of(one))]
     mine = [pair for pair in same if not pair[0].imported]
     if not mine:
         return terms
