@@ -23,6 +23,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
 OUTLIER: Final = 30.0  # times the smallest curve's maximum, beyond which a curve leaves through the top
 HEADROOM: Final = 1.15
 FEW: Final = 5  # ticks that an axis has at least, where a finer pattern fits
+FINER: Final = (1, 1.5, 2, 3, 5, 7)  # of a decade, where 1-2-5 would be too few
 DECADES: Final = 24.0
 TOP, BOTTOM = 46, 52  # pixels above the plot, and below it: ticks and the x axis' title
 WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
@@ -175,7 +176,8 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
     """Tick values of a log axis over [low, high], 0 < low ≤ high: at most `most`, on the finest pattern that fits.
 
     The patterns, finest first: 1-2-5 a decade, whole decades, then every 2nd, 3rd, … decade; 1-3 a decade where whole
-    ones would be fewer than five. Less than a decade that holds fewer than five ticks of 1-2-5 gets linear ticks.
+    ones would be fewer than five. Where 1-2-5 has fewer than five, less than a decade gets linear ticks, and more than
+    one gets 1-1.5-2-3-5-7.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     slack = 1 + 1e-9
@@ -186,7 +188,10 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
             continue
         if len(ticks) <= most:
             narrow = len(ticks) < 2 or (len(ticks) < FEW and high < 10 * low)
-            return linear_ticks(low, high, most=min(most, 9 if high < 4 * low else 6)) if narrow else ticks
+            if narrow:
+                return linear_ticks(low, high, most=min(most, 9 if high < 4 * low else 6))
+            finer = [float(f"{m}e{d}") for d in range(first, last + 1) for m in FINER]
+            return [t for t in finer if low / slack <= t <= high * slack] if len(ticks) < FEW <= most else ticks
     stride = math.ceil(len(ticks) / most)
     return [t for t in ticks if round(math.log10(t)) % stride == 0]
 

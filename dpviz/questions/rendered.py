@@ -162,7 +162,7 @@ def paragraphs(markdown: str) -> str:
     """Paragraphs and lists with bold, italic, code and links, as HTML."""
     built = []
     for block in _blocks(markdown):
-        text = escape(" ".join(block.removeprefix("- ").split()), quote=False)
+        text = escape(re.sub(r"[ \n\t]+", " ", block.removeprefix("- ")).strip(), quote=False)
         for pattern, by in _SPANS:
             text = pattern.sub(by, text)
         built.append(f"<li>{text}</li>" if block.startswith("- ") else f"<p>{text}</p>")

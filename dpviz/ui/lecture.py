@@ -107,7 +107,7 @@ def _answered(lecture: Lecture, number: int, stop: LectureStop, now: Reader) -> 
     else:
         parts = joined(KEY, stop.question, answer)
         page.headline(*explained(_headline(stop, parts.answer)))
-        chart, text = st.columns([0.72, 0.28], gap="medium")
+        chart, text = st.columns([0.79, 0.21], gap="small")
         with chart:
             plots.live_plot(
                 KEY, stop.question, now, answer, parts, partial(_shown, stop),

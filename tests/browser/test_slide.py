@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from dpviz.questions.lectures import LECTURES
 from tests.browser.driver import bottom, box, headline, main_area, open_page, slider, text, wait_idle
 
 pytestmark = pytest.mark.sweep
@@ -46,6 +47,22 @@ def test_the_plot_has_the_room(page: Page) -> None:
         assert len({round(box(number)["y"]) for number in numbers}) == 1, (name, "one strip")
         assert max(map(bottom, numbers)) <= page.viewport_size["height"] + 1, name  # type: ignore[index]
         assert box(numbers[0])["y"] > bottom(main_area(page).locator(".xtick").first), name
+
+
+@pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_plot_of_a_lecture_has_the_room_and_no_stop_scrolls(page: Page, lecture: str) -> None:
+    open_page(page, "lecture", paper=lecture, stop="1")
+    for number in range(1, len(LECTURES[lecture].stops) + 1):
+        words = main_area(page).locator(".st-key-lecture-text")
+        expect(words).to_contain_text(f"{number} of ")
+        wait_idle(page)
+        seen: dict[str, Any] = page.evaluate(SEEN)
+        assert seen["share"] >= PLOTS, (number, seen)
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight <= innerHeight"), number
+        last = words.locator("p, button, .dpviz-caution, .dpviz-problem").last
+        assert bottom(last) < box(main_area(page).locator(".st-key-lecture-sliders"))["y"], number
+        page.keyboard.press("ArrowRight")
 
 
 @pytest.mark.parametrize("page", SIZES[:1], indirect=True)

@@ -28,6 +28,7 @@ def test_few_decades_have_five_ticks_at_least() -> None:
     assert log_ticks(1e3, 1e6, most=9) == [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6]
     assert log_ticks(1.0, 1e4, most=9) == [1.0, 10.0, 100.0, 1e3, 1e4], "whole decades are enough"
     assert log_ticks(0.02, 2.0, most=9) == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
+    assert log_ticks(8e-6, 1.2e-4, most=10) == [1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 7e-5, 1e-4], "1-2-5 would be four"
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(3, 12))

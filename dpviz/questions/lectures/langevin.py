@@ -83,7 +83,7 @@ def smaller_steps(now: Answer[ConditionsFacts], then: Answer[ConditionsFacts]) -
 
 def by_size(answer: Answer[BySizeFacts]) -> str:
     f = answer.facts
-    times = f" Along the chart it grows **{numbers.plain(f.growth)}** times." if f.growth > 0.0 else ""
+    times = f" Along the chart it grows **{numbers.plain(f.growth, digits=2)}** times." if f.growth > 0.0 else ""
     return (
         f"For ε = {numbers.plain(f.chain.claim)} with N = {numbers.steps(f.chain.n)} examples Theorem 3 allows "
         f"η₁ = **{size(f.largest)}**. Batch, steps and noise follow N here.{times}"
@@ -125,14 +125,14 @@ def error(answer: Answer[EpsilonErrorFacts]) -> str:
         return f"Private steps are small. At ε = {numbers.plain(f.chain.claim)} no step is proven private."
     return (
         f"Private steps are small, and small steps mix slowly. At ε = {numbers.plain(f.chain.claim)} the bound on the "
-        f"error is **{numbers.up(f.worse)}** times the least one, which the step size "
+        f"error is **{numbers.plain(f.worse)}** times the least one, which the step size "
         f"{numbers.plain(f.best_step_size)} has."
     )
 
 
 def larger_claim(now: Answer[EpsilonErrorFacts], then: Answer[EpsilonErrorFacts]) -> str:
     return (
-        f"**{numbers.up(then.facts.worse)}** times the least error, instead of {numbers.up(now.facts.worse)}: privacy "
+        f"**{numbers.plain(then.facts.worse)}** times the least error, instead of {numbers.plain(now.facts.worse)}: privacy "
         "costs accuracy as long as the private step is smaller than the best one."
     )
 
