@@ -35,6 +35,9 @@ _RESCUE = "tests/runs/test_rescue.py"
 _BLOCKS = "tests/runs/test_blocks.py"
 _EXCHANGE = "tests/runs/test_exchange.py"
 _NEWTON = "tests/accounting/test_newton.py"
+_AUDIT = "tests/accounting/audit/test_bounds.py"
+_AUDIT_PAGE = "tests/questions/test_audit.py"
+_AUDIT_RUNS = "tests/training/test_audit_runs.py"
 _SCRIPTS = "tests/js/test_javascript.py::test_scripts"
 
 FAULTS = (
@@ -2206,5 +2209,173 @@ FAULTS = (
         "arrives = st.session_state.get(Keys.PAGE) != KEY",
         "arrives = Keys.PAGE not in st.session_state",
         "tests/ui/test_lecture.py::test_a_lecture_that_is_opened_again_begins_at_its_own_values",
+    ),
+    Fault(
+        "the threshold of an audit is chosen on the runs that are counted",
+        "dpviz/accounting/audit/threshold.py",
+        "    attack = chosen_threshold(first, first_with, delta,",
+        "    attack = chosen_threshold(rest, rest_with, delta,",
+        f"{_AUDIT}::test_the_threshold_is_chosen_on_runs_that_are_not_counted",
+    ),
+    Fault(
+        "the page counts the runs that chose the threshold",
+        "dpviz/questions/attack/audit_runs.py",
+        "counts = attack.counts(*(parts(side)[1] for side in used))",
+        "counts = attack.counts(*used)",
+        f"{_AUDIT_PAGE}::test_the_runs_that_chose_the_threshold_are_not_counted",
+    ),
+    Fault(
+        "each of two rates of an audit has the whole doubt",
+        "dpviz/accounting/audit/counts.py",
+        "    delta, each = _validate.number(delta=delta), 0.5 * (1.0 + confidence)\n",
+        "    delta, each = _validate.number(delta=delta), confidence\n",
+        f"{_AUDIT}::test_no_false_alarm_in_n_runs_has_a_closed_form",
+    ),
+    Fault(
+        "δ is forgotten in the theorem of one run",
+        "dpviz/accounting/audit/one_run.py",
+        "return min(1.0, beyond + 2.0 * m * delta * most)",
+        "return min(1.0, beyond)",
+        f"{_AUDIT}::test_p_of_one_run_is_that_of_the_theorem",
+    ),
+    Fault(
+        "δ is not taken from an audit's hits",
+        "dpviz/accounting/audit/counts.py",
+        "math.log((hits - delta) / alarms)) if",
+        "math.log(hits / alarms)) if",
+        f"{_AUDIT}::test_no_false_alarm_in_n_runs_has_a_closed_form",
+    ),
+    Fault(
+        "the joint test tries the better corner of its cells",
+        "dpviz/accounting/audit/counts.py",
+        "math.exp(epsilon) * edges[1:] + delta)",
+        "math.exp(epsilon) * edges[:-1] + delta)",
+        f"{_AUDIT}::test_the_joint_bound_is_that_of_the_exact_test",
+    ),
+    Fault(
+        "the joint test forgets false alarms outside their interval",
+        "dpviz/accounting/audit/counts.py",
+        "float((weights * beyond).sum(axis=1).max()) + RARE + outside",
+        "float((weights * beyond).sum(axis=1).max()) + RARE",
+        f"{_AUDIT}::test_the_joint_bound_is_that_of_the_exact_test",
+    ),
+    Fault(
+        "the joint test tries only the rate that was seen",
+        "dpviz/accounting/audit/counts.py",
+        "    edges[0] = low\n",
+        "    edges[:] = counts.false_alarm_rate\n",
+        f"{_AUDIT}::test_the_joint_bound_is_that_of_the_exact_test",
+    ),
+    Fault(
+        "the joint test leaves out outcomes that show just as much",
+        "dpviz/accounting/audit/counts.py",
+        "enough = shown >= _order(",
+        "enough = shown > _order(",
+        f"{_AUDIT}::test_the_joint_bound_is_that_of_the_exact_test",
+    ),
+    Fault(
+        "δ is not in the joint test's hits",
+        "dpviz/accounting/audit/counts.py",
+        "rates = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)",
+        "rates = np.minimum(1.0, math.exp(epsilon) * edges[1:])",
+        f"{_AUDIT}::test_the_joint_bound_is_that_of_the_exact_test",
+    ),
+    Fault(
+        "in the mirrored direction roles are not exchanged",
+        "dpviz/accounting/audit/threshold.py",
+        "(with_it, without) if self.mirrored else (without, with_it)",
+        "(without, with_it)",
+        f"{_AUDIT}::test_both_directions_are_tried",
+    ),
+    Fault(
+        "one run counts the wrong guesses of who was out",
+        "dpviz/accounting/audit/one_run.py",
+        "int((~members[order[:each]]).sum())",
+        "int(members[order[:each]].sum())",
+        f"{_AUDIT}::test_guesses_are_of_the_highest_and_the_lowest_scores",
+    ),
+    Fault(
+        "the setting for runs does not reach those that can be made",
+        "dpviz/fields/attack.toml",
+        "high = 3000",
+        "high = 2000",
+        f"{_AUDIT_PAGE}::test_a_link_holds_all_runs_that_can_be_made",
+    ),
+    Fault(
+        "a threshold is chosen by normal laws among few values",
+        "dpviz/accounting/audit/threshold.py",
+        "    if not smooth:\n",
+        "    if False:\n",
+        f"{_AUDIT}::test_randomised_response_shows_nearly_its_epsilon",
+    ),
+    Fault(
+        "an audit's planted fault adds the usual noise",
+        "dpviz/training/audit.py",
+        "usual(vector, 0.5 * std)",
+        "usual(vector, 1.0 * std)",
+        f"{_AUDIT_RUNS}::test_a_fault_moves_what_is_released",
+    ),
+    Fault(
+        "canary runs clip in spite of the planted fault",
+        "dpviz/training/audit.py",
+        "max_grad_norm=1e6, **more",
+        "max_grad_norm=max_grad_norm, **more",
+        f"{_AUDIT_RUNS}::test_a_fault_moves_what_is_released",
+    ),
+    Fault(
+        "fixed batches of an audit are Poisson batches",
+        "dpviz/training/audit.py",
+        "training._sampler = InOrder(np.random.default_rng(0), training.examples)",
+        "pass",
+        f"{_AUDIT_RUNS}::test_a_record_is_what_its_seeds_give",
+    ),
+    Fault(
+        "the divisor of an audit is the expected one",
+        "dpviz/training/audit.py",
+        "expected=float(max(batch.size, 1))",
+        "expected=float(batch.expected)",
+        f"{_AUDIT_RUNS}::test_the_noise_is_as_long_as_the_divisor_makes_it",
+    ),
+    Fault(
+        "the claim of an audit is that of half its steps' rate",
+        "dpviz/questions/attack/audit_runs.py",
+        'rate = settings["batch_size"] / settings["examples"]',
+        'rate = 0.5 * settings["batch_size"] / settings["examples"]',
+        f"{_AUDIT_PAGE}::test_the_claim_is_that_of_the_recorded_plan",
+    ),
+    Fault(
+        "further runs of an audit are the recorded ones again",
+        "dpviz/questions/attack/audit_runs.py",
+        "first = 1 + max(trial.seed for trial in record.trials)",
+        "first = min(trial.seed for trial in record.trials)",
+        f"{_AUDIT_PAGE}::test_further_runs_follow_the_recorded_ones",
+    ),
+    Fault(
+        "an audit of one's own training has one row more than the data without it",
+        "dpviz/training/audit_own.py",
+        "if (count := int(apart.sum())) != 1:",
+        "if (count := int(apart.sum())) < 1:",
+        f"{_AUDIT_RUNS}::test_trainings_that_differ_otherwise_are_refused",
+    ),
+    Fault(
+        "an audit of one's own training compares with the lower end of the claim",
+        "dpviz/training/audit_own.py",
+        "claim = tight_epsilon_of_events(events(mechanism, steps), at).upper",
+        "claim = tight_epsilon_of_events(events(mechanism, steps), at).lower",
+        f"{_AUDIT_RUNS}::test_ones_own_training_is_audited_along_the_row",
+    ),
+    Fault(
+        "an audit's bound is written rounded to the nearest",
+        "dpviz/questions/attack/audit.py",
+        'return numbers.plain(self.value) if self.way == "fit" else numbers.down(self.value)',
+        "return numbers.plain(self.value)",
+        f"{_AUDIT_PAGE}::test_bounds_are_written_rounded_down",
+    ),
+    Fault(
+        "an audit that exceeds the claim finds no contradiction",
+        "dpviz/questions/attack/audit.py",
+        'return self.way != "fit" and self.value > self.claim',
+        'return self.way != "fit" and self.value > 2.0 * self.claim',
+        f"{_AUDIT_PAGE}::test_every_fault_is_seen_and_no_fault_is_not",
     ),
 )

@@ -60,11 +60,6 @@ def _found(key: Hashable) -> Measurement | None:
     return None if engine is None else engine.measured(key)
 
 
-def kind(words: str) -> str:
-    """The kind of note that says so: what is only late is no problem."""
-    return "caution" if words == COMING else "problem"
-
-
 def _problem(asked: Request) -> str:
     _, problem = engines.current()
     if (measurement := _found(asked.key)) is not None:

@@ -11,10 +11,12 @@ from dpviz.__main__ import main
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.questions.asked import ask
-from dpviz.questions.attack.audit import AUDIT, FAULT, MORE
+from dpviz.questions.attack.audit import AUDIT, FAULT, MAKING, MORE, RUNS
 from dpviz.questions.attack.audit_runs import FAULTS, HUNDRED, MoreRuns, claim, fault_rows, plan, recorded_scores
 from dpviz.questions.source import Held, Missing
 from tests.questions.asking import asked, notes
+
+WAYS = ("joint", "interval")  # that give bounds
 
 
 def test_the_claim_is_that_of_the_recorded_plan() -> None:
@@ -31,6 +33,29 @@ def test_more_runs_show_more_and_never_the_claim() -> None:
     assert 0.4 * facts.claim <= facts.value < most.value < facts.claim
     assert most.value > 0.5 * facts.claim
     assert facts.shown.interval < facts.shown.joint
+
+
+def test_the_runs_that_chose_the_threshold_are_not_counted() -> None:
+    counts = ask("audit", runs=400).answer.facts.shown.counts
+    assert (counts.without, counts.with_it) == (300, 300)
+
+
+def test_bounds_are_written_rounded_down() -> None:
+    written = [ask("audit", runs=runs, estimator=way).answer.facts for runs in (300, 700, 1200) for way in WAYS]
+    for facts in written:
+        assert 0.0 <= facts.value - float(facts.written) < 0.011
+
+
+def test_what_is_not_there_is_said() -> None:
+    few = asked(AUDIT, aufault="clip", auruns="2000")
+    assert few.facts.runs == 1000
+    assert "1000 runs a side are there" in notes(AUDIT, few)
+    assert "are there" not in notes(AUDIT, asked(AUDIT))
+
+
+def test_a_link_holds_all_runs_that_can_be_made() -> None:
+    most = max(len(recorded_scores(fault).without) for fault in FAULTS)
+    assert RUNS.high >= most + HUNDRED * MORE.high
 
 
 def test_every_fault_is_seen_and_no_fault_is_not() -> None:
@@ -68,7 +93,7 @@ def test_further_runs_follow_the_recorded_ones() -> None:
     there = len(recorded_scores("honest").without)
     assert AUDIT.asked(values | {"training": Held(more, made)}).facts.available == there + 2 * HUNDRED
     late = AUDIT.asked(values | {"training": Missing(more, "being made", coming=True)})
-    assert (late.facts.available, late.facts.problem) == (there, "being made")
+    assert (late.facts.available, late.facts.problem) == (there, MAKING)
     assert AUDIT.texts({"training": more}) == {MORE.key: "2"}
     assert AUDIT.texts({"training": MoreRuns("noise", 0)}) == {FAULT.key: "noise"}
 

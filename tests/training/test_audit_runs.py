@@ -15,7 +15,7 @@ from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.attack.audit_runs import own_row, record_of
 from dpviz.training import PrivateTraining
-from dpviz.training.audit import FAULTS, RUNS, canary_runs, more_runs
+from dpviz.training.audit import FAULTS, RUNS, _released, canary_runs, more_runs
 from dpviz.training.audit_own import own_audit
 
 pytestmark = pytest.mark.filterwarnings("ignore:δ = .* is not below 1/N", "ignore:In the first 10 steps no example")
@@ -50,6 +50,16 @@ def test_a_record_is_what_its_seeds_give(fault):
         assert again[side] == pytest.approx(trial.found[side], abs=2e-3)
 
 
+def test_the_noise_is_as_long_as_the_divisor_makes_it():
+    """σ ÷ the number drawn of 8 by a coin each: the length of the noise tells which of 0 … 8 it was."""
+    settings = plan("divisor")
+    lengths = [_released(settings, np.array([True]), seed).noise[0] for seed in range(60)]
+    drawn = settings["noise_multiplier"] * settings["batch_size"] / np.array(lengths)
+    assert np.median(np.abs(drawn - drawn.round())) < 0.2
+    assert np.var(drawn) == pytest.approx(2.0, rel=0.5)
+    assert np.mean(drawn) == pytest.approx(4.0, abs=0.6)
+
+
 def test_a_divisor_that_follows_the_batch_is_seen_by_the_noise(monkeypatch):
     monkeypatch.setattr("dpviz.training.audit.RUNS", 10)
     made = canary_runs(plan("divisor"), 77)
@@ -72,7 +82,9 @@ def test_ones_own_training_is_audited_along_the_row():
     audit = own_audit(training, runs=60)
     apart = audit.with_it.mean() - audit.without.mean()
     assert apart / audit.without.std() == pytest.approx(2.0, abs=0.6)  # 1/σ
-    assert audit.claim == pytest.approx(float(tight_epsilon(SampledGaussian(0.5), [1], 0.01).upper[0]))
+    both = tight_epsilon(SampledGaussian(0.5), [1], 0.01)
+    assert audit.claim == pytest.approx(float(both.upper[0]))
+    assert audit.claim > 0.5 * (both.lower[0] + both.upper[0])
     _, counts = attacked(audit.without, audit.with_it, 0.01)
     assert 0.3 < joint_bound(counts, 0.01) < audit.claim
 

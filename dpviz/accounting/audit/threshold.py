@@ -49,8 +49,8 @@ def chosen_threshold(
 ) -> ThresholdAttack:
     """The threshold, in either direction, that is likely to show the largest ε by Clopper–Pearson intervals.
 
-    Rates are those of the scores, smoothed by those of normal laws with their means and spreads: this only chooses, and
-    whatever is chosen, a bound on other runs holds.
+    Rates are those of the scores, smoothed by those of normal laws with their means and spreads unless most scores
+    repeat others: this only chooses, and whatever is chosen, a bound on other runs holds.
 
     Args:
         without, with_it: Scores of runs without the example and with it, (runs,) each; no bound may use them again.
@@ -59,19 +59,23 @@ def chosen_threshold(
     """
     runs = min(len(without), len(with_it)) if runs is None else runs
     together = np.concatenate([without, with_it])
-    candidates = np.unique(np.linspace(np.quantile(together, 0.002), np.quantile(together, 0.998), CANDIDATES))
-    alarms, hits = (runs * _above(scores, candidates) for scores in (without, with_it))
+    values = np.unique(together)
+    smooth = 2 * len(values) > len(together)  # a normal law says nothing of what lies between few values
+    ends = np.quantile(together, 0.002), np.quantile(together, 0.998)
+    candidates = values if len(values) <= CANDIDATES else np.unique(np.linspace(*ends, CANDIDATES))
+    alarms, hits = (runs * _above(scores, candidates, smooth) for scores in (without, with_it))
     shown = [_shown(alarms, hits, runs, delta, confidence), _shown(runs - hits, runs - alarms, runs, delta, confidence)]
     mirrored = bool(shown[1].max() > shown[0].max())
     return ThresholdAttack(float(candidates[int(shown[mirrored].argmax())]), mirrored)
 
 
-def _above(scores: Array, thresholds: Array) -> Array:
+def _above(scores: Array, thresholds: Array, smooth: bool) -> Array:
     """About what share of scores lies above each threshold."""
+    counted = (scores[:, None] > thresholds).mean(axis=0)
+    if not smooth:
+        return np.asarray(counted)
     spread = max(float(scores.std()), 1e-9 * max(1.0, float(np.abs(scores).max())))
-    return np.asarray(
-        0.5 * (scores[:, None] > thresholds).mean(axis=0) + 0.5 * ndtr((scores.mean() - thresholds) / spread)
-    )
+    return np.asarray(0.5 * counted + 0.5 * ndtr((scores.mean() - thresholds) / spread))
 
 
 def _shown(alarms: Array, hits: Array, runs: int, delta: float, confidence: float) -> Array:

@@ -47,6 +47,7 @@ from dpviz.questions.source import NoSample, Source, origin
 FAULT, WAY, SHOW = choice("aufault"), choice("auway"), choice("aushow")
 RUNS, DELTA_AUDIT, MORE = number("auruns"), number("audelta"), number("aumore")
 POINTS = 24  # of the bound along the runs
+MAKING = "The further runs are being made now."
 BOUNDS = {"joint": look.GREEN, "interval": look.BLUE, "one_run": look.MAUVE}
 
 
@@ -55,7 +56,7 @@ class AuditFacts:
     """What runs show.
 
     Attributes:
-        runs, available: used a side, and there.
+        runs, available, wanted: used a side, there, and asked for.
         claim: the tight ε of the plan at δ, from above.
         shown: by all runs used.
         one_run: ε that the run with many canaries shows, at least.
@@ -69,6 +70,7 @@ class AuditFacts:
     delta: float
     runs: int
     available: int
+    wanted: int
     claim: float
     shown: Shown
     one_run: float
@@ -121,7 +123,7 @@ def audit(
     try:
         scores = together(fault, training.sample())
     except NoSample as why:
-        problem, coming = str(why), why.coming
+        problem, coming = MAKING if why.coming else f"The further runs are not there. {why}", why.coming
     used = min(runs, len(scores.without))
     facts = AuditFacts(
         fault=fault,
@@ -130,6 +132,7 @@ def audit(
         delta=delta,
         runs=used,
         available=len(scores.without),
+        wanted=runs,
         claim=claim(fault, delta),
         shown=shown(scores, used, delta),
         one_run=one_run_shown(fault, delta),
@@ -154,7 +157,8 @@ def along_runs(f: AuditFacts, scores: Scores) -> LinePlot:
             write=numbers.down,
         ),
     )  # fmt: skip
-    top = 1.15 * max(f.claim, float(np.max([joint, interval, fit])), f.one_run)
+    # An estimate of a few runs may be many times as large as any other value: it may leave the chart.
+    top = 1.15 * max(f.claim, float(np.max([joint, interval])), float(fit[-1]), f.one_run, f.value)
     ring = Ring(f.runs, f.value, f"ε of {f.runs} runs a side", BOUNDS.get(f.way, look.ORANGE), sets=(RUNS, None))
     return LinePlot(
         Axis(
@@ -221,14 +225,14 @@ def error_rates(f: AuditFacts, scores: Scores) -> LinePlot:
 
 
 def headline(f: AuditFacts) -> str:
-    claimed = f"the claim is ε = {numbers.up(f.claim)} at {setting(DELTA_AUDIT, 'δ =', numbers.delta(f.delta))}"
+    claimed = f"the claim is ε ≤ {numbers.up(f.claim)} at {setting(DELTA_AUDIT, 'δ =', numbers.delta(f.delta))}"
     what = f"One run with {one_run_guesses(f.fault).canaries} canaries shows" if f.way == "one_run" else (
-        f"With {setting(RUNS, numbers.steps(f.runs), 'runs')} a side the attack shows"
+        f"With {setting(RUNS, numbers.steps(f.runs), 'runs')} a side, the attack shows"
     )  # fmt: skip
     if f.way == "fit":
-        return f"{what} about <b>ε ≈ {f.written}</b>, if scores are normal; {claimed}."
+        return f"If scores are normal, {what[0].lower()}{what[1:]} <b>ε ≈ {f.written}</b>; {claimed}."
     verdict = ": <b>something is wrong</b>" if f.seen else ": no contradiction"
-    return f"{what} <b>ε ≥ {f.written}</b>, {claimed}{verdict}."
+    return f"{what} <b>ε ≥ {f.written}</b>; {claimed}{verdict}."
 
 
 def metrics(f: AuditFacts) -> Iterator[Metric]:
@@ -239,13 +243,16 @@ def metrics(f: AuditFacts) -> Iterator[Metric]:
     rates = f"hits {counts.hits} of {counts.with_it}, false alarms {counts.alarms} of {counts.without}"
     yield Metric("Gaussian fit", f"≈ {numbers.plain(f.shown.fit)}", f"an estimate; {rates}")
     guesses = one_run_guesses(f.fault)
-    right = f"{guesses.right} of {guesses.guesses} guesses right, {guesses.canaries} canaries"
-    yield Metric("One run", f"≥ {numbers.down(f.one_run)}", right)
+    right = f"{guesses.right} of {guesses.guesses} guesses right; {guesses.canaries} canaries"
+    yield Metric("One run, many canaries", f"≥ {numbers.down(f.one_run)}", right)
 
 
 def notes(f: AuditFacts) -> Iterator[Note]:
     if f.problem:
         yield Note(f.problem, "caution" if f.coming else "problem")
+    if f.wanted > f.available:
+        there = f"{numbers.steps(f.available)} runs a side are there with this setting, and all of them are used."
+        yield Note(there, "caution")
     fault = FAULTS[f.fault]
     if f.fault == HONEST:
         yield Note(fault.why)

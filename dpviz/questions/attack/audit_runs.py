@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 FAULTS = {
     "honest": Fault("Nothing is wrong", "There is nothing to see: every bound should stay below the claim."),
-    "noise": Fault("The noise is half of what is accounted for", "The canary stands out of so little noise."),
+    "noise": Fault("The noise is half of what is accounted for", "The canary stands out from so little noise."),
     "clip": Fault(
         "Gradients are not clipped", "The canary's gradient is nearly six times C, and the sum has all of it."
     ),
