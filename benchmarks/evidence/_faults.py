@@ -2197,6 +2197,20 @@ FAULTS = (
         "tests/accounting/test_natural_filter.py::test_every_mechanism_keeps_the_claim_and_the_rule_breaks_it",
     ),
     Fault(
+        "the ratio of both densities is of a step that always has the example",
+        "dpviz/questions/orders/densities.py",
+        "np.logaddexp(np.log1p(-rate), np.log(rate) + (x - 0.5) / sigma**2)",
+        "(x - 0.5) / sigma**2",
+        "tests/questions/test_orders.py::test_all_three_areas_of_the_densities_are_one",
+    ),
+    Fault(
+        "the area below the ratio to the power is one of another order",
+        "dpviz/questions/orders/densities.py",
+        "moment = (order - 1.0) * divergence",
+        "moment = order * divergence",
+        "tests/questions/test_orders.py::test_all_three_areas_of_the_densities_are_one",
+    ),
+    Fault(
         "a lecture's question for the room is answered at the stop's own values",
         "dpviz/questions/lectures/lecture.py",
         "one.parse(self.moved[one.key]) if one.key in self.moved else get(one)",

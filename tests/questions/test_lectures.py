@@ -104,8 +104,8 @@ SAID = [
     ("sgmcmc", 2, lambda: dpviz.langevin_epsilon(
         lambda t: 0.103 * t ** (-1 / 3), n=50_000, batch_size=50_000**0.5, clip=1.0, steps=10_000, delta=1e-5
     ), 1.0, 1.01),
-    ("sgm", 4, lambda: dpviz.epsilon("renyi", **PLAN), 1.0, 1.01),
-    ("sgm", 5, lambda: dpviz.epsilon("closed_form", **PLAN), 1.0, 1.01),
+    ("sgm", 5, lambda: dpviz.epsilon("renyi", **PLAN), 1.0, 1.01),
+    ("sgm", 6, lambda: dpviz.epsilon("closed_form", **PLAN), 1.0, 1.01),
     ("filters", 1, lambda: dpviz.epsilon("renyi", **PLAN), 1.0, 1.01),
 ]  # fmt: skip
 

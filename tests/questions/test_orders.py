@@ -1,15 +1,17 @@
-"""Rényi orders: numbers and words of the four questions."""
+"""Rényi orders: numbers and words of the questions."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
 from dpviz.questions.orders.concentrated import truncated_epsilon
+from dpviz.questions.orders.densities import DENSITIES
 from dpviz.questions.orders.known import known_bounds
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
@@ -110,3 +112,28 @@ class TestTruncated:
         for sigma, rate, steps in (("4", "0.01", "10000"), ("1", "0.05", "300"), ("2", "1", "20")):
             setting = {"sigma": sigma, "q": rate, "steps": steps}
             assert asked(CONCENTRATED, **setting).facts.epsilon >= asked(ONE_STEP, **setting).facts.epsilon
+
+
+MIXTURES = [(4.0, 0.01, 2.0), (4.0, 0.01, 150.0), (1.0, 0.05, 3.5), (0.5, 0.2, 8.0), (20.0, 1.0, 30.0), (2.0, 0.0, 4.0)]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "order"), MIXTURES)
+def test_the_area_below_the_ratio_to_the_power_gives_the_divergence(sigma, rate, order):
+    f = asked(DENSITIES, sigma=str(sigma), q=str(rate), oalpha=str(order)).facts
+    x, step = np.linspace(-9.0 * sigma, order + 9.0 * sigma, 400_001, retstep=True)
+    p, moved = (norm.logpdf(x, middle, sigma) for middle in (0.0, 1.0))
+    with np.errstate(divide="ignore"):
+        q = np.logaddexp(np.log1p(-rate) + p, np.log(rate) + moved)
+    heights = p + order * (q - p)
+    area = math.log(step) + logsumexp(heights)
+    assert f.divergence == pytest.approx(area / (order - 1.0), rel=1e-6, abs=1e-12)
+    above = logsumexp(heights[x > f.half]) + math.log(step) - area
+    assert math.exp(above) == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "order"), [*MIXTURES, (0.001, 0.01, 2.0), (1.0, 0.01, 1e4)])
+def test_all_three_areas_of_the_densities_are_one(sigma, rate, order):
+    plot = asked(DENSITIES, sigma=str(sigma), q=str(rate), oalpha=str(order)).plot
+    assert [line.key for line in plot.lines] == ["without", "with", "tilted"]
+    for line in plot.lines:
+        assert np.trapezoid(line.y, line.x) == pytest.approx(1.0, abs=1e-4), line.key

@@ -92,7 +92,7 @@ def test_a_link_with_a_wrong_paper_stop_or_value_opens_a_stop_and_says_so():
     at = open_app("lecture", "paper=nobody&stop=99&target=-4")
     assert text_of(at).startswith("1 of 6")
     assert at.warning
-    assert text_of(open_app("lecture", "paper=sgm&stop=7")).startswith("5 of 5")  # it has five
+    assert text_of(open_app("lecture", "paper=sgm&stop=7")).startswith("6 of 6")  # it has six
 
 
 def test_the_way_out_is_no_slide_and_keeps_the_settings():

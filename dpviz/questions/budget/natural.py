@@ -121,8 +121,8 @@ def formulas(f: NaturalFacts) -> Iterator[Formula]:
 
 ASSUMPTIONS = """
 - **First rounds:** randomised response with the same ε each; L is their privacy loss, which everybody can compute.
-- **Last round:** one of several mechanisms. Each does nothing, except with a small probability: then it is randomised
-  response with a larger ε, or tells the bit. That probability is the largest at which the filter lets it pass.
+- **Last round:** one of several mechanisms. Nearly always each does nothing. Rarely it is randomised
+  response with a larger ε, or tells the bit. Its chance of acting is the largest that the filter lets pass.
 - **The filter:** it composes the privacy curves of what was run with that of the next mechanism, and lets it pass if
   δ at ε is at most the claimed one. It looks at no result.
 - **The rule:** of those that pass, the one that costs most at the loss so far. The δ is exact for it.

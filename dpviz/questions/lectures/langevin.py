@@ -132,8 +132,8 @@ def error(answer: Answer[EpsilonErrorFacts]) -> str:
 
 def larger_claim(now: Answer[EpsilonErrorFacts], then: Answer[EpsilonErrorFacts]) -> str:
     return (
-        f"**{numbers.plain(then.facts.worse)}** times the least error, instead of {numbers.plain(now.facts.worse)}: privacy "
-        "costs accuracy as long as the private step is smaller than the best one."
+        f"**{numbers.plain(then.facts.worse)}** times the least error, instead of {numbers.plain(now.facts.worse)}: "
+        "privacy costs accuracy as long as the private step is smaller than the best one."
     )
 
 

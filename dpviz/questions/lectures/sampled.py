@@ -1,4 +1,4 @@
-"""Mironov, Talwar, Zhang 2019: R(α) of the sampled Gaussian, where its closed form holds, and which order decides."""
+"""Mironov, Talwar, Zhang 2019: the sampled Gaussian's densities and R(α), its closed form, and which order decides."""
 
 import math
 
@@ -11,6 +11,7 @@ from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.lectures.lecture import Lecture, LectureStop, RoomQuestion
 from dpviz.questions.orders import ORDERS
 from dpviz.questions.orders.deciding import DECIDING, DecidingFacts
+from dpviz.questions.orders.densities import DENSITIES, DensitiesFacts
 from dpviz.questions.orders.divergence import ONE_STEP, DivergenceFacts
 from dpviz.questions.papers import PAPERS
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1, ClosedFormFacts
@@ -19,6 +20,24 @@ from dpviz.questions.printed import PAPERS as PAPER
 
 Step = Answer[DivergenceFacts]
 Growth = Answer[ComposeFacts]
+Densities = Answer[DensitiesFacts]
+
+
+def outputs(answer: Densities) -> str:
+    f = answer.facts
+    return (
+        "Without you the output has the density P, with you Q: a little of it moves by C. The ratio Q/P, to the power "
+        f"α and weighed by P, has an area that gives R(α) = **{numbers.up(f.divergence)}** at α = "
+        f"{numbers.plain(f.order)}. Half of that area lies above **{numbers.plain(f.half)}** × C."
+    )
+
+
+def rare_outputs(now: Densities, then: Densities) -> str:
+    return (
+        f"Rare ones, about α × C: half of the area lies above **{numbers.plain(then.facts.half)}** × C, where both "
+        f"densities have almost nothing but Q/P is huge. R(α) rises from {numbers.up(now.facts.divergence)} to "
+        f"**{numbers.up(then.facts.divergence)}**."
+    )
 
 
 def one_step(answer: Step) -> str:
@@ -126,6 +145,12 @@ def four_times(now: Growth, then: Growth) -> str:
 LECTURE = Lecture(
     PAPER["sgm"],
     (
+        LectureStop(
+            "Two densities, one ratio", outputs, DENSITIES, ORDERS,
+            {"oview": DENSITIES.asked_as, "sigma": "1", "q": "0.1"},
+            sliders=("oalpha", "sigma"),
+            room=RoomQuestion("At α = 10, which outputs decide?", rare_outputs, {"oalpha": "10"}),
+        ),
         LectureStop(
             "R(α) of one step", one_step, ONE_STEP, ORDERS, {"oview": ONE_STEP.asked_as},
             sliders=("sigma", "q"),
