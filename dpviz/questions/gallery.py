@@ -220,7 +220,7 @@ def write_page(chosen: Sequence[str], place: int, folder: Path, app: str) -> Ind
         question,
         answer,
         get,
-        partial(_at, question),
+        partial(patient_answer, question),
         app.rstrip("/") + entry.link,
         entry.plot_of,
         title=entry.title,
@@ -247,10 +247,14 @@ def _write_lecture(file: Path, app: str, gallery: Gallery, begun: float) -> Inde
     return IndexCard(file.name, lecture.paper.name, picture, sentence, len(text.encode()), time.process_time() - begun)
 
 
-def _at(question: AnyQuestion, get: Reader) -> AnyAnswer:
-    """The answer to other values, without its slow parts and of few points."""
+def patient_answer(question: AnyQuestion, get: Reader) -> AnyAnswer:
+    """The answer to other values and of few points, without its slow parts; with them where the chart has no curve
+    before: a page of the folder is made once, so it can wait.
+    """
     with coarsely():
-        return question.asked(question.read(get))
+        answer = question.asked(question.read(get))
+    empty = isinstance(answer.plot, LinePlot) and not answer.plot.lines
+    return whole(answer, question.slow) if empty else answer
 
 
 def _index(cards: list[IndexCard], app: str, docs: str) -> str:

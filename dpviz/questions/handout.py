@@ -62,7 +62,7 @@ class Handout:
     Attributes:
         question, answer: what was asked, and the answer with its slow parts.
         get: the value of any field.
-        at: the answer to other values, without its slow parts; ValueError where there is none.
+        at: the answer to other values, with or without its slow parts; ValueError where there is none.
         link: where the app shows it.
         plot_of: what is drawn of an answer.
         title: what the page is called; the question's title where empty.

@@ -13,6 +13,7 @@ from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC
 from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import TOWN
+from dpviz.questions.guessing import CERTAIN
 from dpviz.questions.presets import POINTS
 from tests.questions.asking import asked, asked_whole, curves
 
@@ -52,7 +53,9 @@ class TestSuccess:
         assert metrics["Odds grow"].value == f"≤ × {numbers.epsilon(odds, up=True)}"
         assert metrics["Odds grow"].note == belief.note
         said = SUCCESS.headline(a)
-        assert f"more than <b>{right.removeprefix('≤ ')}</b> of the time (chance: " in said, "whatever the prior"
+        limit = f"no attack on whether you took part is right more than <b>{right.removeprefix('≤ ')}</b> of the time"
+        certain = "an attack on whether you took part may be right <b>every time</b>"
+        assert f"{certain if exact > 1 - CERTAIN else limit} (chance: " in said, "whatever the prior"
         assert set(curves(a)) >= ({"bound"} if prior == "0.5" else {"accuracy", "belief"})
 
 

@@ -7,10 +7,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from dpviz.questions import links
-from dpviz.questions.catalogue import PAGES
-from dpviz.questions.gallery import LECTURE_FILES, NEEDS_THE_APP, chosen_files, entries, write, write_page
-from dpviz.questions.layout import of_texts
+from dpviz.charts import LinePlot
+from dpviz.questions import STEPS, links
+from dpviz.questions.catalogue import PAGES, QUESTIONS
+from dpviz.questions.gallery import (
+    LECTURE_FILES,
+    NEEDS_THE_APP,
+    chosen_files,
+    entries,
+    patient_answer,
+    write,
+    write_page,
+)
+from dpviz.questions.layout import moved, of_texts
 from dpviz.questions.presets import PRESETS
 
 SMALL = ("success", "residents", "spend")
@@ -68,6 +77,15 @@ def test_what_pages_share_is_in_no_page(folder: Path) -> None:
     assert 'id="plotly"' not in success
     assert "<style>" not in success
     assert success.index('src="shared.js"') < success.index('import "dpviz/page.js"')
+
+
+def test_a_moved_chart_has_its_curve_though_its_answer_is_slow() -> None:
+    """Noise for a risk has neither curve nor answer before its slow parts are there."""
+    question, get = QUESTIONS["risk"], of_texts({})
+    answer = patient_answer(question, moved(get, STEPS, 5000))
+    assert not [text for text in (question.headline(answer), str(question.metrics(answer))) if "…" in text]
+    assert isinstance(answer.plot, LinePlot)
+    assert answer.plot.lines
 
 
 def test_a_paper_s_setting_says_what_it_is(folder: Path) -> None:
