@@ -202,8 +202,8 @@ def _parser() -> argparse.ArgumentParser:
         help="show what attacks on real runs find of ε, and which planted faults",
         description="Lower bounds on ε, at 95 % each, from attacks on recorded runs with and without planted faults, "
         "beside the claim; or on new runs of a training of your own.",
-        epilog="MODULE:FUNCTION takes whether the row is in, and returns a dpviz.training.PrivateTraining that has not "
-        "taken a step. Its data with and without the row differ in that row alone.",
+        epilog="The function takes whether the row is in, and returns a dpviz.training.PrivateTraining that has not "
+        "taken a step. Its data with and without the row differ in that row alone. FILE.py:FUNCTION names it as well.",
         allow_abbrev=False,
     )
     audit.add_argument("training", nargs="?", metavar="MODULE:FUNCTION", help="your own training")

@@ -1,5 +1,6 @@
 """Every program of examples/ runs by itself, is short, and prints what it promises."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
+from dpviz.__main__ import main
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.store.store import open_store
 from dpviz.runs.views import view_now
@@ -14,6 +16,7 @@ from dpviz.runs.views import view_now
 ROOT = Path(__file__).resolve().parents[1]
 # Program → what its output must hold.
 PROGRAMS = {
+    "audit_own_network": r"Claimed: ε ≤ 3\.\d\d\d\. Shown by 100 runs a side: ε ≥ \d",
     "account": r"tight    ε ≤ 2\.385\nNo accountant can prove less than ε = 2\.379",
     "noise_for_a_target": r"tight    σ = 0\.9693 is enough",
     "own_network": r"step  60 of 60: ε ≤ 3\.000\n9\d\.\d% .*not covered by ε.\non condition: ",
@@ -27,6 +30,15 @@ def test_all_examples_are_tried_and_named_in_the_docs() -> None:
     assert {file.stem for file in (ROOT / "examples").glob("*.py")} == set(PROGRAMS)
     told = (ROOT / "docs" / "index.md").read_text("utf-8")
     assert all(f"examples/{name}.py" in told for name in PROGRAMS)
+
+
+def test_the_shell_audits_the_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["audit", "examples/audit_own_network.py:training", "--runs", "20", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["training"] == "examples/audit_own_network.py:training"
+    assert row["claimed ε"].startswith("3.")
+    assert float(row["both counts"].removeprefix("≥ ")) < float(row["claimed ε"])
 
 
 @pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook is firing")

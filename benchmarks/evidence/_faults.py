@@ -2399,4 +2399,11 @@ FAULTS = (
         'return self.way != "fit" and self.value > 2.0 * self.claim',
         f"{_AUDIT_PAGE}::test_every_fault_is_seen_and_no_fault_is_not",
     ),
+    Fault(
+        "in an audit the row that is out stays in the batches",
+        "dpviz/training/audit_own.py",
+        "if not replaced and run % 2 == 0:",
+        "if False:",
+        f"{_AUDIT_RUNS}::test_a_row_that_is_out_is_in_no_batch_unless_the_claim_is_for_one_in_the_place_of_another",
+    ),
 )

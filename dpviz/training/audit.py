@@ -173,7 +173,7 @@ def _released(settings: Mapping[str, Any], members: Bools, seed: int) -> Release
         )  # fmt: skip
         FAULTS[fault](training)
         if crowd and not members[0]:
-            _leave_out(training, 0)
+            leave_out(training, 0)
         steps = _steps(training, network.weight)
     moved = -steps.transpose(0, 2, 1) * training.settings.batch_size / (STEP_SIZE * BOUND)
     sums = moved @ -FIRST_OF_TWO
@@ -195,8 +195,8 @@ def _steps(training: PrivateTraining, weight: Tensor) -> Array:
     return np.diff(np.stack(places), axis=0)
 
 
-def _leave_out(training: PrivateTraining, row: int) -> None:
-    """As if this row were not in the data, whose number is public."""
+def leave_out(training: PrivateTraining, row: int) -> None:
+    """As if this row were not in the data, whose number is public: no batch has it."""
     sampler = training._sampler
     usual = sampler.draw
 

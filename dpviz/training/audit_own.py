@@ -2,12 +2,16 @@
 
     def training(member: bool) -> PrivateTraining:
         x, y = read_data()
-        x[0] = CANARY if member else 0.0     # the data differ in one row, so that N stays what it is
+        x[0] = CANARY if member else 0.0     # N is public: it stays what it is
         network = make_network()             # the same start every time
         return PrivateTraining(network, (x, y), SGD(network.parameters(), lr=0.1), …, disjoint_data=True)
 
     >>> own_audit(training, runs=500)  # doctest: +SKIP
     OwnAudit(...)
+
+Where the claim is for one row more or less, runs without the row leave it out of their batches, whatever stands in its
+place: a network with biases has a gradient at zeros too, and one row in the place of another moves sums twice as far.
+Where the claim is for one row in the place of another, it is taken in.
 
 The attack is one of many: it reads the parameters after the last step alone, along the clipped gradient at the start.
 """
@@ -21,6 +25,8 @@ from torch import Tensor
 
 from dpviz._arrays import Array
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.mechanisms.mechanism import Adjacency
+from dpviz.training.audit import leave_out
 from dpviz.training.measured import single_thread
 from dpviz.training.private import PrivateTraining
 from dpviz.training.progress import advance, task
@@ -54,16 +60,23 @@ def own_audit(make: Make, *, runs: int, delta: float | None = None) -> OwnAudit:
         delta: δ at which the claim is audited; None for that of the plan.
 
     Raises:
-        ValueError: where the data with and without it do not differ in exactly one row, or the plans differ.
+        ValueError: where the data with and without it do not differ in exactly one row, or the plans differ, or what is
+            protected are persons.
     """
     scores: tuple[list[float], list[float]] = ([], [])
     first = make(False), make(True)
-    line, mechanism, steps = _gradient(*first), first[0].mechanism, len(first[0])
+    if not all(isinstance(training, PrivateTraining) for training in first):
+        raise ValueError(f"Expected a PrivateTraining from the function, found {type(first[0]).__name__}.")
+    mechanism, steps = first[0].mechanism, len(first[0])
+    replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
+    row, line = _row_and_gradient(*first, replaced=replaced)
     if (first[1].mechanism, len(first[1])) != (mechanism, steps):
         raise ValueError("Expected trainings with one plan, with the row and without it; found two.")
     with single_thread(), task("training with and without the row", "runs", 2 * runs):
         for run in range(2 * runs):
             training = first[run] if run < 2 else make(run % 2 == 1)
+            if not replaced and run % 2 == 0:
+                leave_out(training, row)
             start = _flat(training)
             for _ in training:
                 pass
@@ -79,8 +92,10 @@ def _flat(training: PrivateTraining) -> Tensor:
     return torch.cat([part.detach().double().flatten().cpu() for part in training._binding.trained])
 
 
-def _gradient(without: PrivateTraining, with_it: PrivateTraining) -> Tensor:
-    """By what the row changes the clipped sum of its first step, (p,)."""
+def _row_and_gradient(without: PrivateTraining, with_it: PrivateTraining, *, replaced: bool) -> tuple[int, Tensor]:
+    """Which row it is, and by what it changes the clipped sum of its first step, (p,)."""
+    if with_it._persons is not None:
+        raise ValueError("Expected a training that protects rows; an audit of persons is not available.")
     if without.examples != with_it.examples:
         raise ValueError(
             f"Expected as many rows with the row as without it, found {with_it.examples} and {without.examples}: give "
@@ -97,4 +112,5 @@ def _gradient(without: PrivateTraining, with_it: PrivateTraining) -> Tensor:
         training._method.engine.clipped(part[apart], label[apart], max_grad_norm=training.settings.max_grad_norm).total
         for training, part, label in ((with_it, x, y), (without, other_x, other_y))
     ]
-    return (sums[0].double() - sums[1].double()).cpu()
+    total = sums[0].double() - sums[1].double() if replaced else sums[0].double()
+    return int(apart.nonzero()), total.cpu()

@@ -79,9 +79,9 @@ def training(member, *, row=0, steps=1):
 
 
 def test_ones_own_training_is_audited_along_the_row():
-    audit = own_audit(training, runs=60)
+    audit = own_audit(training, runs=240)
     apart = audit.with_it.mean() - audit.without.mean()
-    assert apart / audit.without.std() == pytest.approx(2.0, abs=0.6)  # 1/σ
+    assert apart / audit.without.std() == pytest.approx(2.0, abs=0.6)  # 1/σ, and four times its deviation
     both = tight_epsilon(SampledGaussian(0.5), [1], 0.01)
     assert audit.claim == pytest.approx(float(both.upper[0]))
     assert audit.claim > 0.5 * (both.lower[0] + both.upper[0])
@@ -102,6 +102,35 @@ def test_trainings_that_differ_otherwise_are_refused(make, words):
         own_audit(make, runs=20)
 
 
+def biased(member, **changed):
+    """One row of label 0, or of label 1: its gradient is that of the biases, and the other way round."""
+    y = torch.zeros(8, dtype=torch.int64)
+    y[0] = int(member)
+    network = nn.Linear(1, 2)
+    for part in network.parameters():
+        nn.init.zeros_(part)
+    return PrivateTraining(
+        network, (torch.zeros(8, 1), y), torch.optim.SGD(network.parameters(), lr=0.01), steps=1, delta=0.01,
+        noise_multiplier=1.117, max_grad_norm=0.5, disjoint_data=True, **{"batch_size": 8} | changed,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "apart"), [({}, 1.0), ({"sampler": "fixed", "batch_size": 7}, 2.0)])
+def test_a_row_that_is_out_is_in_no_batch_unless_the_claim_is_for_one_in_the_place_of_another(changed, apart):
+    """With biases every row has a gradient: left in, the other row would move the sum by 2C against a claim for C."""
+    audit = own_audit(lambda member: biased(member, **changed), runs=300)
+    found = (audit.with_it.mean() - audit.without.mean()) / audit.without.std() * 1.117
+    assert found == pytest.approx(apart, abs=0.48)  # four times its deviation
+
+
+def test_an_audit_of_persons_is_refused():
+    with pytest.raises(ValueError, match="an audit of persons is not available"):
+        own_audit(lambda member: biased(member, persons=[0, 0, 1, 2, 3, 4, 5, 6], batch_size=7), runs=20)
+
+
 def test_a_name_that_is_no_function_is_refused():
-    with pytest.raises(ValueError, match="Give MODULE:FUNCTION"):
-        own_row("nowhere:training", 20, None)
+    for target in ("nowhere:training", "nowhere.py:training", f"{__file__}:nothing", f"{__file__}:"):
+        with pytest.raises(ValueError, match="Give MODULE:FUNCTION"):
+            own_row(target, 20, None)
+    with pytest.raises(ValueError, match="Expected a PrivateTraining from the function, found bool"):
+        own_row("builtins:bool", 20, None)

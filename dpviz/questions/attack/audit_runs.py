@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from runpy import run_path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ def own_row(target: str, runs: int, delta: float | None) -> dict[str, str]:
     """What new runs show of a training of one's own.
 
     Args:
-        target: "module:function", as `dpviz.training.audit_own` takes it.
+        target: "module:function" or "file.py:function", as `dpviz.training.audit_own` takes it.
         runs: A side.
         delta: δ; None for that of the plan.
 
@@ -177,10 +178,13 @@ def own_row(target: str, runs: int, delta: float | None) -> dict[str, str]:
     """
     with extra("train"):
         own_audit = resolve_name("dpviz.training.audit_own:own_audit")
+    place, _, name = target.partition(":")
     try:
-        make = resolve_name(target)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise ValueError(f"{target!r} names no function: {problem}. Give MODULE:FUNCTION.") from None
+        make = run_path(place)[name] if place.endswith(".py") else resolve_name(target)
+    except (OSError, ImportError, AttributeError, ValueError, KeyError) as problem:
+        raise ValueError(
+            f"{target!r} names no function: {problem}. Give MODULE:FUNCTION or FILE.py:FUNCTION."
+        ) from None
     audit = own_audit(make, runs=runs, delta=delta)
     scores = Scores(audit.without, audit.with_it)
     why = (
