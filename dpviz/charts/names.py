@@ -227,7 +227,7 @@ def _roomiest(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[B
     order = np.argsort(-most, kind="stable")
     few = order[:_FEW]
     least = _room(plane, x, others, taken, [boxes[k] for k in few.tolist()]).max()
-    left = np.flatnonzero(most >= least)
+    left = np.flatnonzero(~(most < least))  # all of them where a gap in a curve makes the least no number
     return int(left[_room(plane, x, others, taken, [boxes[k] for k in left.tolist()]).argmax()])
 
 
