@@ -73,6 +73,7 @@ UNLINKED = (
     changed("PLD region: no finite ε", "roc", problem="no finite ε"),
     changed("The measured accuracy is above the bound for the outlier", "town", outlier=sure_of_outlier),
     changed("No noise reaches this target: none will do", "risk", need=Need(None, "none will do")),
+    changed("The disk is full.", "audit", problem="The disk is full."),
     changed(
         "The claim holds on condition that the initial parameters and optimiser state did not use these data",
         "train",
