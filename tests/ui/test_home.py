@@ -122,6 +122,6 @@ def test_the_dial_says_what_the_best_attack_reaches_and_never_less() -> None:
         [dial] = re.findall(r'<div class="dpviz-strip dpviz-dial".*?</div>', html_of(at))
         best = dpviz.best_accuracy(noise_multiplier=float(sigma), sample_rate=0.01, steps=10_000)
         shown = float(re.search(r"<b>([\d.]+)", dial).group(1)) / 100  # type: ignore[union-attr]
-        arc = float(re.search(r'--right:([\d.]+)', dial).group(1)) / 100  # type: ignore[union-attr]
+        arc = float(re.search(r"--right:([\d.]+)", dial).group(1)) / 100  # type: ignore[union-attr]
         assert best.upper - 1e-9 <= shown <= best.upper + 0.02
         assert abs(arc - (2 * shown - 1)) < 0.01
