@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz.accounting.audit.counts import CONFIDENCE, highest_rate, lowest_rate
+from dpviz.accounting.methods import Tight
 from dpviz.accounting.pld.quick import quick_profile
 from dpviz.charts import Axis, Guide, Line, LinePlot, Ring, look
 from dpviz.fields import choice, number, numbers
@@ -211,7 +212,7 @@ def error_rates(f: AuditFacts, scores: Scores) -> LinePlot:
             write=numbers.tenths,
         ),
         (
-            Line("tight", "best that the claim allows", x, best, "tight"),
+            Line(Tight.name, "best that the claim allows", x, best, Tight.name),
             Line(
                 "measured", "this attack", alarms[order], hits[order], look.SOLID, color=look.ORANGE, approximate=True
             ),

@@ -65,7 +65,7 @@ def densities(
         ValueError: the noise is so little that R(α) is no finite number.
     """
     sigma, rate = noise_multiplier, sample_rate
-    divergence = float(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=[order])[0])
+    divergence = float(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=order))
     moment = (order - 1.0) * divergence
     if not math.isfinite(moment):
         raise ValueError(f"σ = {sigma:.12g} is too little noise for the order α = {order:.12g}: R(α) is not finite.")
