@@ -167,7 +167,7 @@ def test_a_message_that_names_a_page_of_training_gets_home(url: str, page: str) 
         with connected(url) as session:
             messages = heard(session, request)
         names = {one.page_name for m in messages if m.HasField("navigation") for one in m.navigation.app_pages}
-        assert names == {"Home", *(one.title for one in PAGES if one.key in OPEN)}
+        assert names == {"Home", "Lectures", *(one.title for one in PAGES if one.key in OPEN)}
         everything = texts(messages)
         assert "file_uploader" not in everything
         assert "Start training" not in everything
