@@ -58,7 +58,16 @@ def recorded(
 
 def invented(arguments: dict[str, Any]) -> Leakage:
     """A measurement that nobody made, other for other arguments: where measuring itself is not what is tried."""
-    size = arguments["examples"]
-    random = np.random.default_rng(zlib.crc32(json.dumps(arguments, sort_keys=True, default=str).encode()))
+    size, random = arguments["examples"], _random_of(arguments)
     distances, losses = random.lognormal(sigma=2.0, size=(2, size // 2)), random.exponential(size=(2, size))
     return Leakage(*distances, *losses, size, 0, 0.9, 0.8, "invented")
+
+
+def invented_scores(arguments: dict[str, Any]) -> dict[str, list[float]]:
+    """Scores of an audit's runs, likewise: a hundred a side for each seed."""
+    random, runs = _random_of(arguments), 100 * len(arguments["seeds"])
+    return {side: (place + random.standard_normal(runs)).tolist() for side, place in (("without", 0.0), ("with", 1.0))}
+
+
+def _random_of(arguments: dict[str, Any]) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(json.dumps(arguments, sort_keys=True, default=str).encode()))

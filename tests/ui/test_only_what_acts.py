@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several, Text
+from dpviz.gradients.leakage import Leakage
 from dpviz.questions.budget.blocks import Block, Blocks
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.guarantee.question import GUARANTEE
 from dpviz.questions.layout import control, fields_of
+from dpviz.runs.measuring.measurement import Request
 from dpviz.ui import measuring
-from tests.trained import invented
+from tests.trained import invented, invented_scores
 from tests.ui.driver import compute
 
 # What other settings stand for (a batch is q·N), or what trains a network.
@@ -95,12 +97,18 @@ def others(field: Field[Any], now: Any) -> list[Any]:
     return [*away[:2], *away[2 :: max(len(away) // 6, 1)], *(value for value in typed if value != now)]
 
 
+def result(asked: Request) -> Leakage | dict[str, list[float]]:
+    """Of a measurement that nobody made: an audit's runs, or a network's gradients and losses."""
+    arguments = dict(asked.arguments)
+    return invented_scores(arguments) if "seeds" in arguments else invented(arguments)
+
+
 @pytest.mark.parametrize(
     ("name", "question"), [(name, question) for name, several in QUESTIONS.items() for question in several]
 )
 @pytest.mark.one_of(12)
 def test_every_control_shown_acts(name: str, question: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "result", lambda asked: invented(dict(asked.arguments)))
+    monkeypatch.setattr(measuring, "result", result)
     before = said(name, question)
     page = next(page for page in PAGES if page.key == name)
 

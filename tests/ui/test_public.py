@@ -111,7 +111,7 @@ def test_pages_of_training_are_those_that_need_runs() -> None:
 
 # Of the full server's routes, with all that Streamlit brings, those that a public one answers to GET and HEAD.
 ANSWERED = {
-    "/", "/home", *(f"/{page}" for page in OPEN), "/_dpviz/frames/{token}", "/_dpviz/slow/{token}",
+    "/", "/home", "/lecture", *(f"/{page}" for page in OPEN), "/_dpviz/frames/{token}", "/_dpviz/slow/{token}",
     "/_dpviz/{mark}/{name}", "/_stcore/health", "/_stcore/host-config", "/media/{file_id:path}",
 }  # fmt: skip
 LIST = """

@@ -36,7 +36,10 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
         assert ("Download as a page (HTML)" in downloads) == (part == "Share")
 
 
-DOORS = {"Use it": ["Use it"], "Why": ["Formula", "Assumptions", "Glossary", "Distances", "Accountants"]}
+DOORS = {
+    "Use it": ["Use it"],
+    "Why": ["Formula", "Assumptions", "Glossary", "Gaussian DP", "Distances", "Accountants"],
+}
 
 
 @pytest.mark.parametrize(
