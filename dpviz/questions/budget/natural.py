@@ -95,7 +95,7 @@ def metrics(f: NaturalFacts) -> Iterator[Metric]:
     if f.spent:
         return
     yield Metric("True δ", numbers.delta(f.true_delta), f"{numbers.up(f.times)} times the claimed one")
-    yield Metric("Mechanisms that pass", f"{f.passing}", "each keeps the claim if it is fixed in advance")
+    yield Metric("Mechanisms that pass", f"{f.passing}", "each alone keeps the claim")
     yield Metric("Most on the chart", f"{numbers.up(f.most)} ×", "the claimed δ")
 
 
