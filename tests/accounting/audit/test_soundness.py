@@ -43,7 +43,7 @@ def truth(law: object, delta: float) -> float:
     return float(tight_epsilon(SampledGaussian(1.0), [1], delta).lower[0])
 
 
-@pytest.mark.sweep
+@pytest.mark.long
 @pytest.mark.parametrize("delta", [1e-9, 0.01])
 @pytest.mark.parametrize(("without", "with_it"), [(200, 200), (60, 200)])
 @pytest.mark.parametrize("law", [gaussian, mirrored, response, nothing])
