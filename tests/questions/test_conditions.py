@@ -161,6 +161,7 @@ def test_a_sentence_appears_with_facts_that_no_link_leads_to(state: Unlinked) ->
     assert state.text not in said(state.question, state.off).text
 
 
+@pytest.mark.timeout(900)  # every state, line by line
 def test_every_sentence_is_said_in_a_state() -> None:
     """A sentence that nothing says may be wrong, or its condition may never hold."""
     assert [str(sentence) for sentence in unsaid(everything_said())] == []
