@@ -148,8 +148,8 @@ def probability(p: float, *, up: bool = False) -> str:
     places = min(max(1, -math.floor(math.log10(gap)) - 2), 10)
     rounding = ROUND_CEILING if up else ROUND_HALF_EVEN
     percent = (100 * Decimal(p)).quantize(Decimal(1).scaleb(-places), rounding=rounding)
-    if percent == 100 and not up:
-        return f"> {100 - Decimal(1).scaleb(-places):f} %"
+    if percent == 100:
+        return "100 %" if up else f"> {100 - Decimal(1).scaleb(-places):f} %"
     return f"{percent:f} %"
 
 

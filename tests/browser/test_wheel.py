@@ -96,7 +96,7 @@ def test_every_page_of_the_wheel_answers_without_pytorch(browser: Browser, insta
             open_page(tab, key, **({"pview": "clipping_runs"} if key == "papers" else {}))
             assert headline(tab).inner_text(), key
             notes = main_area(tab).get_by_text("pip install 'dpviz[train]'")
-            assert bool(notes.count()) == (key in ("train", "runs", "leakage")), key
+            assert bool(notes.count()) == (key in ("train", "runs")), key
             if notes.count():  # Streamlit brings Pillow
                 assert "need torch, distributed and cryptography, which" in notes.first.inner_text()
             if key == "train":

@@ -107,7 +107,7 @@ def test_a_lecture_is_one_file_with_all_its_stops_and_their_replies(tmp_path: Pa
     card = write_page(chosen, 1, tmp_path, "https://app.example/")
     text = (tmp_path / file).read_text(encoding="utf-8")
     stops = LECTURE_FILES[file].stops
-    assert card.bytes <= 130_000 * len(stops)
+    assert card.bytes <= 165_000 * len(stops)
     assert text.count("<section data-stop=") == text.count("<article>") == len(stops)
     assert text.count('class="reply"') == text.count("<summary>Answer") == len(stops)
     for number, stop in enumerate(stops, start=1):
