@@ -23,7 +23,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
 OUTLIER: Final = 30.0  # times the smallest curve's maximum, beyond which a curve leaves through the top
 HEADROOM: Final = 1.15
 FEW: Final = 5  # ticks that an axis has at least, where a finer pattern fits
-FINER: Final = (1, 1.5, 2, 3, 5, 7)  # of a decade, where 1-2-5 would be too few
+FINER: Final = ((1, 1.5, 2, 3, 5, 7), (1, 2, 3, 5))  # of a decade, where 1-2-5 would be too few
 DECADES: Final = 24.0
 TOP, BOTTOM = 46, 52  # pixels above the plot, and below it: ticks and the x axis' title
 WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
@@ -177,21 +177,25 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
 
     The patterns, finest first: 1-2-5 a decade, whole decades, then every 2nd, 3rd, … decade; 1-3 a decade where whole
     ones would be fewer than five. Where 1-2-5 has fewer than five, less than a decade gets linear ticks, and more than
-    one gets 1-1.5-2-3-5-7.
+    one gets 1-1.5-2-3-5-7, or 1-2-3-5 where that is too many.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     slack = 1 + 1e-9
+
+    def within(pattern: Sequence[float]) -> list[float]:
+        ticks = (float(f"{m}e{d}") for d in range(first, last + 1) for m in pattern)
+        return [t for t in ticks if low / slack <= t <= high * slack]
+
     for pattern in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [float(f"{m}e{d}") for d in range(first, last + 1) for m in pattern]
-        ticks = [t for t in ticks if low / slack <= t <= high * slack]
+        ticks = within(pattern)
         if pattern == (1, 3) and sum(f"{t:e}".startswith("1") for t in ticks) >= FEW:
             continue
         if len(ticks) <= most:
             narrow = len(ticks) < 2 or (len(ticks) < FEW and high < 10 * low)
             if narrow:
                 return linear_ticks(low, high, most=min(most, 9 if high < 4 * low else 6))
-            finer = [float(f"{m}e{d}") for d in range(first, last + 1) for m in FINER]
-            return [t for t in finer if low / slack <= t <= high * slack] if len(ticks) < FEW <= most else ticks
+            finer = map(within, FINER if len(ticks) < FEW else ())
+            return next((more for more in finer if len(more) <= most), ticks)
     stride = math.ceil(len(ticks) / most)
     return [t for t in ticks if round(math.log10(t)) % stride == 0]
 

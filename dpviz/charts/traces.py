@@ -75,7 +75,8 @@ def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False)
     shown = line.seen(plane.y.log)
     x, y = floats(line.x), floats(line.y)
     xs, ys = short_floats(x), short_floats(np.where(shown, y, np.nan))
-    stroke = {"color": line.hue, "width": line.width, "dash": line.dash} | (
+    # Plotly would leave out points within two pixels of a chord: corners show in what is smooth.
+    stroke = {"color": line.hue, "width": line.width, "dash": line.dash, "simplify": False} | (
         {"shape": STAIRS[line.stairs]} if line.stairs else {}
     )
     common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1, **_about(line.about)}
