@@ -95,6 +95,18 @@ test("what was asked for before the page ran again is not shown", async (t) => {
   assert.deepEqual(charts, ["5"]);
 });
 
+test("what is over is looked at once, and stands in the place of what came late", async (t) => {
+  const own = server(t, shown(7));
+  const { adopt, charts } = follower(t);
+  await until(() => charts.length);
+  [own.now, headline.innerHTML] = [shown(8, "stopped"), "Step 7"];
+  adopt({ page: "stopped", every: 0 });
+  await until(() => charts.length > 1);
+  const asked = own.asked.length;
+  await soon(60);
+  assert.deepEqual([headline.innerHTML, own.asked.length], ["Step 8", asked]);
+});
+
 test("nobody asks for a hidden page or one that is gone, and a server that is away is asked again", async (t) => {
   const own = server(t, null);
   const { charts, one } = follower(t);

@@ -5,7 +5,8 @@ import { made, mounting } from "./dom.js";
 import { head } from "./over.js";
 
 const AGAIN = 1500; // ms in which a page that was asked to run again has come
-const RETRY = 1000; // ms after which a server that did not answer is asked again
+const RETRY = 1000; // ms after which a server that did not answer is asked again, or a page that nobody sees
+const NEVER = 0; // ms between two looks at what goes on no longer: one look puts right what came late
 
 export class Follower {
   constructor(parent) {
@@ -15,6 +16,7 @@ export class Follower {
   adopt({ data, setTriggerValue }) {
     this.data = data;
     this.again = () => setTriggerValue("again", true);
+    delete this.root.dataset.over;
     this.seen = ""; // of the page, which is newer than what was put in place before
     this.next(0);
   }
@@ -24,14 +26,16 @@ export class Follower {
     const { signal } = (this.under = new AbortController());
     this.timer = setTimeout(async () => {
       const pause = await this.look(signal).catch(() => RETRY); // gone or busy
-      if (!signal.aborted) this.next(pause);
+      if (signal.aborted) return;
+      if (pause === NEVER) this.root.dataset.over = "true";
+      else this.next(pause);
     }, wait);
   }
 
   // ms until the next look. Nobody sees a hidden page.
   async look(signal) {
     const { at, token, every } = this.data;
-    if (document.hidden) return every;
+    if (document.hidden) return every || RETRY;
     const address = `${location.origin}${at}/updates/${token}`;
     const reply = await fetch(address, { signal, cache: "no-store", headers: { "If-None-Match": this.seen } });
     if (reply.status === 304) return every;

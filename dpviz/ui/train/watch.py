@@ -40,6 +40,7 @@ from dpviz.ui.train.words import in_words
 # or what was asked for.
 EVERY = 500
 SOON = 150
+ONCE = 0  # of a run that is over: what came late from before may have been put in place of its last words
 
 FAILED = "t.control_failed"
 DETAILS = "t.details"
@@ -92,14 +93,14 @@ def _moving(engine: Engine, record: RunRecord) -> None:
             for number, drawing in enumerate(now.drawings):
                 plots.plot(drawing, key=place_of(number), camera=present.presenting())
         st.html(f"<div data-follow>{now.below}</div>")
-        if not now.final:
-            same = now.state == (record.state, record.desired)  # else the controls are those of a state of before
-            _let_follow(engine, run, charts, now.page * same, SOON if now.coming or not now.moving else EVERY)
+        same = now.state == (record.state, record.desired)  # else the controls are those of a state of before
+        pause = ONCE if now.final else SOON if now.coming or not now.moving else EVERY
+        _let_follow(engine, run, charts, now.page * same, pause)
     bound.worked()
 
 
 def _let_follow(engine: Engine, run: str, charts: tuple[str, ...], page_mark: str, every: int) -> None:
-    """Let the browser look every so many milliseconds, and run the page again once its mark is another."""
+    """Let the browser look every so many milliseconds, or once, and run the page again if its mark is another."""
     slide = present.presenting()
     token = updates.offer(("run", run, charts, slide), partial(update, engine, run, charts, slide))
     data = {"at": root(), "token": token, "page": page_mark, "every": every}
