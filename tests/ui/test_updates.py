@@ -176,12 +176,15 @@ def test_a_store_that_cannot_be_read_is_said_and_looked_at_again(
     assert content(fetched(follow["token"]))["page"] == before["page"]
 
 
-def test_a_run_that_is_over_is_not_looked_at_again(
+def test_a_run_that_is_over_is_looked_at_once(
     engine: Engine, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpviz.ui.train.live.tight_waiting", lambda _: True)  # its interval is still being computed
     at = open_app("train", f"run={record(engine, TINY, events).id}")
-    assert components(at, "dpviz.follow")
+    (follow,) = components(at, "dpviz.follow")
+    assert follow["every"] == watch.EVERY
     monkeypatch.setattr("dpviz.ui.train.live.tight_waiting", lambda _: False)
     at.run()
-    assert not components(at, "dpviz.follow")
+    (follow,) = components(at, "dpviz.follow")
+    assert follow["every"] == watch.ONCE
+    assert content(fetched(follow["token"]))["page"] == follow["page"], "or the page would run for ever"
