@@ -56,6 +56,13 @@ FAULTS = (
         "tests/test_public_names.py::test_steps_are_a_whole_number_and_keep_the_target",
     ),
     Fault(
+        "the network of public digits is fitted to the private images, uncharged",
+        "dpviz/training/networks/public_digits.py",
+        "passed(part, layers())",
+        "passed(part, tuple(layer._replace(bias=layer.bias + images.mean().sign()) for layer in layers()))",
+        "tests/training/test_public_digits.py::test_features_are_each_example_s_own_whatever_the_batch_and_threads",
+    ),
+    Fault(
         "each view of an example is clipped separately",
         "dpviz/training/engine/per_example.py",
         "products if several == 1 else products.grouped(several)",

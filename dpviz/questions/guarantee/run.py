@@ -25,7 +25,7 @@ from dpviz.training.accounts.origins import spent_before
 from dpviz.training.covered import UNPROTECTED
 from dpviz.training.data.own.place import is_own
 from dpviz.training.methods import METHODS
-from dpviz.training.models import MODELS
+from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.samplers import SAMPLERS, read
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import OWN_DATA
@@ -248,11 +248,21 @@ def _preprocessing(settings: RunSettings, *, own: bool) -> Reply:
 
 
 def _pretraining(settings: RunSettings, *, own: bool) -> Reply:
-    """What shows that the first parameters cost nothing uncounted.
+    """What shows that the first parameters, and fixed features under them, cost nothing uncounted.
 
     Args:
         own: whether data or model are a program's own.
     """
+    start, public = _start(settings, own=own), RECORDED[settings.model].learnt_from
+    if not public or start.answer != YES:
+        return start
+    features = f"features are fixed and were learnt from {public}, which no ε protects; {start.why}"
+    return (
+        Reply(UNKNOWN, f"{features}; whether these data hold one of them is not known") if own else Reply(YES, features)
+    )
+
+
+def _start(settings: RunSettings, *, own: bool) -> Reply:
     if settings.model in MODELS and settings.start_from is None:
         return Reply(YES, "random weights at the start: nothing was pre-trained")
     counted = settings.origins and all(origin.data == settings.data for origin in settings.origins)

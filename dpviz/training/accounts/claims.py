@@ -27,6 +27,7 @@ from dpviz.training.accounts.origins import conditions_of_start, spent_before
 from dpviz.training.accounts.stepwise import MOST_DIFFERENT as MOST_DIFFERENT
 from dpviz.training.covered import PUBLIC_PERSONS, PUBLIC_SIZE
 from dpviz.training.data.own.place import is_own
+from dpviz.training.models import RECORDED
 from dpviz.training.samplers import SAMPLERS, Poisson
 from dpviz.training.settings import RunSettings
 from dpviz.training.values import OWN_DATA
@@ -154,6 +155,11 @@ def assumed(settings: RunSettings) -> tuple[str, ...]:
         clauses.append(
             "scaling, sizes and classes of these data are public, as their owner declared: no ε covers what they "
             "reveal, nor the test examples, which are used without noise"
+        )
+    if public := RECORDED[settings.model].learnt_from:
+        clauses.append(
+            f"no training example is among the public data that the fixed features were learnt from, {public}, which "
+            "no ε protects"
         )
     if settings.device == "cuda":
         clauses.append("clipping bounds every example on a GPU as it does on a CPU: clipping was not tested on a GPU")

@@ -47,6 +47,7 @@ class Model:
         last_inputs: Inputs of the last layer; None where that is all.
         wants, suits: Which examples it reads, in words and by their shape.
         features: What it reads instead of the examples; None for themselves.
+        learnt_from: Public data that these features were learnt from, in words; empty where no data were.
         reads: Settings that act with it, of those that do not always.
         most_plain_steps: Steps of plain training that a page waits for; None for as many as it asks.
         usual: Settings with which it trains well under DP-SGD.
@@ -62,6 +63,7 @@ class Model:
     wants: str = "any examples"
     suits: Callable[[Shape], bool] = field(default=lambda shape: True)
     features: Features | None = None
+    learnt_from: str = ""
     reads: frozenset[str] = frozenset()
     most_plain_steps: int | None = None
     usual: Mapping[str, Any] = field(default_factory=dict)

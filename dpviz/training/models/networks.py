@@ -99,6 +99,12 @@ def _whitening() -> FeatureModule:
     return whitening
 
 
+def _public_digits() -> FeatureModule:
+    from dpviz.training.networks import public_digits
+
+    return public_digits
+
+
 def _scattered(shape: Shape) -> Shape:
     return (81 * shape[0] * (shape[1] // 4) * (shape[2] // 4),)
 
@@ -124,6 +130,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
             _whitening,
             lambda shape: (min(400, _scattered(shape)[0] // 2),),  # `whitening.size`, without PyTorch
         ),
+    },
+    "public-digits": LINEAR
+    | {
+        "suits": lambda shape: image(shape) and shape[0] == 1 and min(shape[1:]) >= 16,
+        "features": Features("features of public digits", _public_digits, lambda shape: (1024,)),
     },
     "mlp": {
         "make": mlp,
