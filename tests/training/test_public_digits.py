@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from dpviz.questions.guarantee.run import _pretraining
 from dpviz.questions.guarantee.words import UNKNOWN, YES
+from dpviz.questions.train.question import TRAIN
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts.claims import assumed, planned_claim
 from dpviz.training.data import DATA_SETS
@@ -24,6 +25,7 @@ from dpviz.training.models import MODELS
 from dpviz.training.networks import public_digits
 from dpviz.training.networks.public_digits import FILE, LENGTH, MOST, MOST_OF_PIXEL, features, kept, layers, passed
 from dpviz.training.settings import RunSettings
+from tests.questions.asking import asked
 from tools.make_public_digits import augment, larger, trained, whole
 
 loop = importlib.import_module("dpviz.training.loop")
@@ -143,6 +145,9 @@ def test_claim_and_card_name_the_public_data() -> None:
     assert "no ε protects" in clause
     assert any("13 persons" in condition for condition in planned_claim(RUN, 10_000).shown.conditions)
     assert not assumed(RUN.with_(model="logistic"))
+    for model, said in (("public-digits", True), ("logistic", False)):
+        notes = " ".join(note.text for note in TRAIN.notes(asked(TRAIN, t_model=model)))
+        assert (clause in notes) == said
     reply, own = _pretraining(RUN, own=False), _pretraining(RUN, own=True)
     assert (reply.answer, own.answer) == (YES, UNKNOWN)
     assert "13 persons" in reply.why

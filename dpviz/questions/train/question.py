@@ -31,7 +31,7 @@ from dpviz.questions.train import script
 from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.questions.train.settings import SETTINGS, acting, no_bayesian, run_settings
-from dpviz.training.accounts.claims import assumptions, epsilon_before, neighbours
+from dpviz.training.accounts.claims import assumptions, epsilon_before, neighbours, public_data
 from dpviz.training.accounts.origins import conditions_of_start, names, on_the_same, start_words
 from dpviz.training.covered import DECLARED, NOT_COVERED
 from dpviz.training.data.own.place import is_own
@@ -192,7 +192,7 @@ def notes(f: Planned) -> Iterator[Note]:
     if not settings.private:
         yield Note("Not private: a baseline for comparison, without noise and without an ε.", "caution")
         return
-    for condition in conditions_of_start(settings):
+    for condition in (*conditions_of_start(settings), *public_data(settings)):
         yield Note(f"The claim holds on condition that {condition}.", "caution")
     if not f.noise_is_set:
         yield Note(

@@ -156,14 +156,17 @@ def assumed(settings: RunSettings) -> tuple[str, ...]:
             "scaling, sizes and classes of these data are public, as their owner declared: no ε covers what they "
             "reveal, nor the test examples, which are used without noise"
         )
-    if public := RECORDED[settings.model].learnt_from:
-        clauses.append(
-            f"no training example is among the public data that the fixed features were learnt from, {public}, which "
-            "no ε protects"
-        )
+    clauses += public_data(settings)
     if settings.device == "cuda":
         clauses.append("clipping bounds every example on a GPU as it does on a CPU: clipping was not tested on a GPU")
     return tuple(clauses)
+
+
+def public_data(settings: RunSettings) -> tuple[str, ...]:
+    """What must be true of public data that fixed features were learnt from, as a clause; empty where none were."""
+    public = RECORDED[settings.model].learnt_from
+    what = f"no training example is among the public data that the fixed features were learnt from, {public}"
+    return (f"{what}, which no ε protects",) if public else ()
 
 
 def large_delta(delta: float, examples: int) -> str:
