@@ -33,6 +33,8 @@ def _numbers(name: str, value: object, wanted: str) -> Array:
 
 
 def _checked(name: str, value: object, wanted: str, holds: Callable[[Array], Bools]) -> Array:
+    if type(value) is float and holds(array := np.asarray(value)):  # most are; NaN holds nothing
+        return array
     numbers = _numbers(name, value, wanted)
     good = holds(numbers)
     if not good.all():

@@ -376,10 +376,10 @@ def test_the_sure_attacker_reaches_equation_1(town: Town, mechanism: str, noise:
 @pytest.mark.parametrize("delta", [0.3, 1e-5, 1e-12])
 def test_the_epsilon_of_many_noises_is_that_of_each(delta: float) -> None:
     noise = np.append(np.geomspace(1e-3, 1e9, 25), 1e-160)
-    each = [gaussian_epsilon(one, delta)[1] for one in noise.tolist()]
-    np.testing.assert_allclose(gaussian_epsilons(noise, delta), each, rtol=1e-12)
-    assert math.isinf(each[-1])
-    assert (each[-2] == 0.0) == (delta > 1e-9), "noise of 10⁹ leaves a δ of 4e-10"
+    each = np.array([gaussian_epsilon(one, delta) for one in noise.tolist()])
+    np.testing.assert_allclose(np.transpose(gaussian_epsilons(noise, delta)), each, rtol=1e-12)
+    assert math.isinf(each[-1, 1])
+    assert (each[-2] == 0.0).all() == (delta > 1e-9), "noise of 10⁹ leaves a δ of 4e-10"
 
 
 class TestOwnEpsilon:

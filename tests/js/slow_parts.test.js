@@ -49,6 +49,17 @@ test("one part comes after the other, until there is no more", async (t) => {
   assert.deepEqual([drawn, asked.length, waits.at(-1)], [["first", "second"], 3, false]);
 });
 
+test("what comes after another answer, and before that is drawn, is left out", async (t) => {
+  const { answer } = server(t);
+  const { slow, drawn, waits } = listener();
+  slow.ask("", "earlier");
+  slow.only("earlier"); // the same answer told again
+  assert.equal(waits.at(-1), true);
+  slow.only("later");
+  await answer(0, part("earlier"));
+  assert.deepEqual([drawn, waits.at(-1)], [[], false]);
+});
+
 test("a part of an earlier answer is not drawn, whenever it comes", async (t) => {
   const { asked, answer } = server(t);
   const { slow, drawn, waits } = listener();

@@ -132,9 +132,10 @@ def policy_trajectory(
     accuracy, ended = scenario.first, "epochs"
     rows = [(*policy.setting, accuracy, math.nan, 0.0)]
     totals = [(budget.spent, running.total)]
+    setting, steps = policy.setting, _epoch(policy.setting, scenario.size)
     for epoch in range(1, most + 1):
-        setting = policy.setting
-        steps = _epoch(setting, scenario.size)
+        if policy.setting != setting:
+            setting, steps = policy.setting, _epoch(policy.setting, scenario.size)
         try:
             budget.spend(*steps)
         except BudgetExceeded:

@@ -26,6 +26,7 @@ from dpviz.accounting.pld.single_step import (
     LEAST_DELTA,
     around,
     gaussian_epsilon,
+    gaussian_epsilons,
     single_step_epsilon,
     single_step_least,
 )
@@ -207,9 +208,13 @@ def added_rows(
 def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
     """(lower, upper) ε for each row of counts; rows that lie close share a grid and its transforms."""
     answers: dict[int, tuple[float, float]] = {}
+    gaussian: dict[int, float] = {}
     groups: list[list[int]] = []
     for i, row in enumerate(rows):
         active, counts = releasing(mechanisms, row)
+        if active and (sigma := _one_gaussian([m.as_gaussian for m in active], counts)) is not None:
+            gaussian[i] = sigma
+            continue
         known = epsilon_without_grid(active, counts, delta)
         if known is not None:
             answers[i] = known
@@ -222,6 +227,8 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
             groups[-1].append(i)
         else:
             groups.append([i])
+    ends = gaussian_epsilons(np.array([*gaussian.values()]), delta)
+    answers.update(zip(gaussian, zip(*(end.tolist() for end in ends), strict=True), strict=True))
     for members in groups:
         used = [j for j, mechanism in enumerate(mechanisms) if mechanism.releases and rows[members, j].any()]
         active, counts = [mechanisms[j] for j in used], rows[np.ix_(members, used)]

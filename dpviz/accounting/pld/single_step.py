@@ -47,10 +47,11 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, floa
     return _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), delta)
 
 
-def gaussian_epsilons(noise_multiplier: Array, delta: float) -> Array:
-    """The upper ends of many at once, by the same bisections side by side; (n,)."""
+def gaussian_epsilons(noise_multiplier: Array, delta: float) -> tuple[Array, Array]:
+    """The same of many at once, by the same bisections side by side; (n,) each."""
     most, low, high = math.log(delta), np.zeros(noise_multiplier.size), np.ones(noise_multiplier.size)
     none = gaussian_log_delta(noise_multiplier, low) <= most
+    high[none] = 0.0
     rows = np.flatnonzero(~none)
     while (rows := rows[gaussian_log_delta(noise_multiplier[rows], high[rows]) > most]).size:
         with np.errstate(over="ignore"):
@@ -65,7 +66,7 @@ def gaussian_epsilons(noise_multiplier: Array, delta: float) -> Array:
             break
         above = gaussian_log_delta(noise_multiplier[rows], middle) > most
         low[rows], high[rows] = np.where(above, middle, low[rows]), np.where(above, high[rows], middle)
-    return np.where(none, 0.0, high * (1 + SLACK))
+    return low * (1 - SLACK), high * (1 + SLACK)
 
 
 def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:

@@ -148,7 +148,7 @@ class RunningSum:
         self._total: Array | None = self._before  # None where it must be worked out anew
         self._last: Mechanism | None = None
         self._count = 0
-        self._step: tuple[Mechanism | None, Array] = None, self._before  # the divergence that was asked for last
+        self._step: dict[Mechanism, Array] = {}  # the divergence of one step of each
 
     @property
     def total(self) -> Array:
@@ -164,9 +164,9 @@ class RunningSum:
             before, count = self._before, self._count + count
         else:
             before = self.total
-        if mechanism != self._step[0]:
-            self._step = mechanism, self.accountant.divergence(mechanism)
-        return np.asarray(before + times(self._step[1], np.asarray(count)))
+        if mechanism not in self._step:
+            self._step[mechanism] = self.accountant.divergence(mechanism)
+        return np.asarray(before + times(self._step[mechanism], np.asarray(count)))
 
     def add(self, mechanism: Mechanism, count: int) -> None:
         """`count` steps more."""

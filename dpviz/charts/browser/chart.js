@@ -75,6 +75,7 @@ class MountedChart {
     const another = this.data && this.data.key !== data.key; // the page asks another question
     if (another) this.asksAnother();
     this.data = data;
+    this.slow.only(data.slow_parts);
     this.fitIn(another ? { resized: true } : {});
     this.pulls.adopt(data.pulled);
     for (const [field, says] of Object.entries(data.controls ?? {})) {

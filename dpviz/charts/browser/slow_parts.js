@@ -39,6 +39,11 @@ export class SlowParts {
     return words.more ? 1 : null;
   }
 
+  // Another answer is about to be drawn: parts that are not its own come too late.
+  only(token = "") {
+    if (token !== this.token) this.stop();
+  }
+
   stop() {
     this.under?.abort();
     this.token = "";

@@ -102,7 +102,7 @@ def reconstruction(
 
 def prices(counts: Array | float, noise_std: Array, delta: float) -> Array:
     """ε of so many counts at each noise, from above, (n,): together they are one Gaussian mechanism."""
-    return gaussian_epsilons(noise_std / np.sqrt(counts), delta)
+    return gaussian_epsilons(noise_std / np.sqrt(counts), delta)[1]
 
 
 def most_right(counts: Array | float, noise_std: Array | float) -> Array:
