@@ -80,7 +80,7 @@ def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False)
         {"shape": STAIRS[line.stairs]} if line.stairs else {}
     )
     common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1, **_about(line.about)}
-    whole = bool(shown.all()) and x[0] <= plane.x.low and x[-1] >= plane.x.high
+    whole = bool(shown.all()) and len(x) > 1 and x[0] <= plane.x.low and x[-1] >= plane.x.high
     if whole and line.dotted_from is None and line.dotted_until is None:
         value = f"%{{y:{number_format(y)}}}"
         template, lists = hover_of(line, "%{y:.1%}" if share else value, success)
@@ -92,7 +92,7 @@ def line_traces(line: Line, plane: Plane, *, success: bool, share: bool = False)
     traces = [scatter(xs[p], ys[p], line=stroke | {"dash": dash}) | common | QUIET for p, dash in chosen]
     alone = np.flatnonzero(shown & ~np.r_[False, shown[:-1]] & ~np.r_[shown[1:], False]).tolist()
     if alone:
-        # Points whose neighbours are both missing: no line would show them.
+        # Points without a neighbour, as ε after one step: no line would show them.
         marker = {"color": line.hue, "size": 5}
         dots = scatter([xs[i] for i in alone], [ys[i] for i in alone], "markers", marker=marker)
         traces.append(dots | common | QUIET)
@@ -143,6 +143,8 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     common = {"name": band.name, "line": {"color": edge, "width": 3}, **_about(band.about)}
     # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
     area = scatter(xs + xs[::-1], high + low[::-1], fill="toself", fillcolor=ground) | common | QUIET
+    if len(xs) == 1:  # as ε after one step: neither area nor edge would show it
+        area |= {"mode": "lines+markers", "marker": {"color": edge, "size": 6}}
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
     return [area, scatter(xs, high, opacity=0, customdata=low, hovertemplate=hover) | common]
 

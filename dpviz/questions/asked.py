@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+LONGEST_TITLE = 88  # characters of a line over a chart of 600 pixels
 _SHORT = reprlib.Repr()
 _SHORT.maxother = _SHORT.maxstring = 60
 
@@ -132,7 +134,9 @@ class Asked:
         return f"{self.question.title}\nask({self.question.key!r}, {settings})\n{self.headline}"
 
     def _titled(self) -> go.Figure:
-        return self.figure().update_layout(title={"text": self.headline, "font": {"size": 13}}, margin_t=70)
+        """The chart under its headline, on white: a notebook may be dark, and names have colours for a light page."""
+        title = {"text": "<br>".join(wrap(self.headline, LONGEST_TITLE)), "font": {"size": 13}}
+        return self.figure().update_layout(title=title, margin_t=88, paper_bgcolor="white", plot_bgcolor="white")
 
     def _repr_html_(self) -> str:
         """In a notebook (marimo, and wherever Plotly has no renderer of its own): chart and headline."""

@@ -605,3 +605,11 @@ def test_a_region_s_name_is_whole_on_a_narrow_plot() -> None:
     )
     assert [name["xanchor"] for name in names] == ["right", "left"]
     assert names[0]["x"] == pytest.approx(math.log10(512.0))
+
+
+def test_a_curve_or_band_of_one_point_is_drawn_as_a_point() -> None:
+    """As ε after one step, on an axis that ends there: no line and no area would show it."""
+    bands = (Band("b", [1.0], [0.2], [0.3], key="tight"),)
+    shown = chart(Line("m", "Moments", [1.0], [0.5], "moments"), bands=bands)
+    points = [trace for trace in shown.figure["data"] if "markers" in trace["mode"] and trace.get("opacity", 1) == 1]
+    assert [list(trace["y"]) for trace in points] == [[0.3, 0.2], [0.5]]
