@@ -27,11 +27,12 @@ def test_the_claim_is_that_of_the_recorded_plan() -> None:
         assert 1.98 < exact <= 2.0
 
 
-def test_more_runs_show_more_and_never_the_claim() -> None:
-    facts, most = ask("audit").answer.facts, ask("audit", runs=2000).answer.facts
-    assert (facts.runs, most.runs) == (1000, 2000)
-    assert 0.4 * facts.claim <= facts.value < most.value < facts.claim
-    assert most.value > 0.5 * facts.claim
+def test_many_runs_show_most_of_the_claim_and_never_all_of_it() -> None:
+    """Of few runs little; whether the second thousand adds to the first is up to chance, and so is not asked."""
+    few, facts, most = (ask("audit", runs=runs).answer.facts for runs in (200, 1000, 2000))
+    assert (few.runs, facts.runs, most.runs) == (200, 1000, 2000)
+    assert few.value < 0.5 * facts.claim < min(facts.value, most.value)
+    assert max(facts.value, most.value) < facts.claim
     assert facts.shown.interval < facts.shown.joint
 
 

@@ -45,6 +45,15 @@ class Counts(NamedTuple):
         return self.hits / self.with_it
 
 
+def each_of_two(confidence: float = CONFIDENCE) -> float:
+    """The confidence of each of two bounds that hold together with `confidence`: half of the doubt goes to either.
+
+    >>> round(each_of_two(0.95), 6)
+    0.975
+    """
+    return 0.5 * (1.0 + confidence)
+
+
 def highest_rate(count: int, trials: int, confidence: float) -> float:
     """What a rate is at most, of `count` in `trials`, with this confidence (Clopper & Pearson 1934)."""
     return 1.0 if count >= trials else float(stats.beta.ppf(confidence, count + 1, trials - count))
@@ -65,7 +74,7 @@ def interval_bound(counts: Counts, delta: float, confidence: float = CONFIDENCE)
         delta: δ in (0, 1).
         confidence: Probability with which the bound holds, at least.
     """
-    delta, each = _validate.number(delta=delta), 0.5 * (1.0 + confidence)
+    delta, each = _validate.number(delta=delta), each_of_two(confidence)
     hits = lowest_rate(counts.hits, counts.with_it, each)
     alarms = highest_rate(counts.alarms, counts.without, each)
     return max(0.0, math.log((hits - delta) / alarms)) if hits > delta else 0.0

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from dpviz._arrays import Array, Bools
-from dpviz.accounting.audit.counts import CONFIDENCE, Counts
+from dpviz.accounting.audit.counts import CONFIDENCE, Counts, each_of_two
 
 CHOOSING = 4  # of so many runs one chooses: half of them would leave too few to count
 CANDIDATES = 120  # thresholds that are tried
@@ -80,7 +80,7 @@ def _above(scores: Array, thresholds: Array, smooth: bool) -> Array:
 
 def _shown(alarms: Array, hits: Array, runs: int, delta: float, confidence: float) -> Array:
     """ln((hits − δ)/false alarms) at both ends, of each threshold; may be negative, to tell bad from worse."""
-    each = 0.5 * (1.0 + confidence)
+    each = each_of_two(confidence)
     most = np.where(alarms < runs, stats.beta.ppf(each, alarms + 1.0, np.maximum(runs - alarms, 1e-9)), 1.0)
     least = np.where(hits > 0.0, stats.beta.isf(each, np.maximum(hits, 1e-9), runs - hits + 1.0), 0.0)
     return np.asarray(np.log(np.maximum(least - delta, 1e-9) / most))

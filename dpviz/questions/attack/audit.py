@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz import library as dpviz
-from dpviz.accounting.audit.counts import CONFIDENCE, highest_rate, lowest_rate
+from dpviz.accounting.audit.counts import CONFIDENCE, each_of_two, highest_rate, lowest_rate
 from dpviz.accounting.methods import Tight
 from dpviz.accounting.pld.quick import quick_profile
 from dpviz.charts import Axis, Guide, Line, LinePlot, Ring, look
@@ -186,7 +186,7 @@ def error_rates(f: AuditFacts, scores: Scores) -> LinePlot:
     rates = [np.array([float(f.shown.attack._replace(threshold=cut).counts(*used)[k]) for cut in cuts]) for k in (0, 2)]
     alarms, hits = (np.append(0.0, each / f.runs) for each in rates)
     order = np.lexsort((hits, alarms))
-    each = 0.5 * (1.0 + CONFIDENCE)
+    each = each_of_two()
     most, least = (end(counts.alarms, counts.without, each) for end in (highest_rate, lowest_rate))
     ring = Ring(
         counts.false_alarm_rate,
@@ -280,7 +280,7 @@ def notes(f: AuditFacts) -> Iterator[Note]:
 
 
 def formulas(f: AuditFacts) -> Iterator[Formula]:
-    counts, each = f.shown.counts, 0.5 * (1.0 + CONFIDENCE)
+    counts, each = f.shown.counts, each_of_two()
     hits, alarms = lowest_rate(counts.hits, counts.with_it, each), highest_rate(counts.alarms, counts.without, each)
     yield Formula(
         "Two rates, each at its worse end (Clopper & Pearson 1934; Kairouz, Oh, Viswanath 2015, Theorem 2.1)",
