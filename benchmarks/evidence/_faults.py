@@ -63,6 +63,13 @@ FAULTS = (
         "tests/training/test_public_digits.py::test_features_are_each_example_s_own_whatever_the_batch_and_threads",
     ),
     Fault(
+        "an imported run keeps what its file says of followed examples",
+        "dpviz/runs/exchange/recheck.py",
+        "            data = without_followed(event.data)\n",
+        "            data = dict(event.data)\n",
+        "tests/runs/test_followed_import.py::test_other_runs_keep_none_of_it",
+    ),
+    Fault(
         "each view of an example is clipped separately",
         "dpviz/training/engine/per_example.py",
         "products if several == 1 else products.grouped(several)",
@@ -2255,8 +2262,8 @@ FAULTS = (
     Fault(
         "each of two rates of an audit has the whole doubt",
         "dpviz/accounting/audit/counts.py",
-        "    delta, each = _validate.number(delta=delta), 0.5 * (1.0 + confidence)\n",
-        "    delta, each = _validate.number(delta=delta), confidence\n",
+        "    return 0.5 * (1.0 + confidence)",
+        "    return confidence",
         f"{_AUDIT}::test_no_false_alarm_in_n_runs_has_a_closed_form",
     ),
     Fault(

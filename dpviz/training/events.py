@@ -13,7 +13,8 @@
               of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
               "seconds". "epsilon": the readings of each live accountant and, if asked for, Bayesian.
               With followed examples (`accounts.followed`): "followed_lowest", "followed_median" and "followed_highest"
-              of the ε of each; nobody can find them again, so an imported run has none.
+              of the ε of each, and "followed_shares": what they follow from, the length of each one's clipped gradient
+              at each step, in 1024ths of C, rounded up.
               "reported_epsilon": of a watched run (`dpviz.watch`), what the program's own library said after each step.
               "distances": pair distances, or norms, of clipped gradients of each step
               (with Bayesian accounting; [] where too few examples: the worst case was charged), else None. "norms":

@@ -112,6 +112,7 @@ def why_no_file(view: RunView, store: Store) -> str:
     if settings is not None and settings.bayesian:
         each = settings.pairs * (2 if settings.bayesian_distances == "norms" else 1)
         costs.distances = costs.steps * min(each, settings.batch_size)
+    costs.distances += 0 if settings is None else costs.steps * settings.followed
     return f"An import takes {costs.problem}. CSV and Parquet hold all steps." if costs.problem else ""
 
 

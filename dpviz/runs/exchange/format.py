@@ -5,12 +5,13 @@ What is missing, of another type, out of its range or too long is refused with a
 """
 
 import math
-from typing import Annotated, Any, Literal, Required, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Required, TypeVar, cast, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from dpviz.accounting.methods import READINGS
+from dpviz.fields.field import Number
 from dpviz.runs.exchange.checks import (
     ATTEMPTS,
     CHANGING,
@@ -34,8 +35,10 @@ from dpviz.runs.exchange.sequence import Costs
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import State
 from dpviz.runs.told.settings import MARK, ToldSettings
+from dpviz.training.accounts.followed import COLUMNS as FOLLOWED_COLUMNS
+from dpviz.training.accounts.followed import LENGTHS, SHARES
 from dpviz.training.samplers import read, stored
-from dpviz.training.settings import RunSettings
+from dpviz.training.settings import FIELDS, RunSettings
 
 T = TypeVar("T")
 
@@ -131,6 +134,11 @@ Spent = Annotated[Charge, AfterValidator(_spent)]
 Charges = Annotated[list[Spent], Field(max_length=STEPS, fail_fast=True)]
 Readings = Annotated[dict[str, Epsilon | None], AfterValidator(_now)]
 EpsilonOfSteps = Annotated[list[Epsilon | None], Field(max_length=STEPS, fail_fast=True)]
+FOLLOWED = int(cast(Number, FIELDS["followed"]).high)
+FollowedShare = Annotated[int, Field(ge=0, le=SHARES)]
+FollowedShares = Annotated[
+    list[Annotated[list[FollowedShare], Field(max_length=FOLLOWED)]], Field(max_length=STEPS, fail_fast=True)
+]
 ReadingsOfSteps = Annotated[dict[str, EpsilonOfSteps], AfterValidator(_now)]
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -304,6 +312,10 @@ class StepEvent(TypedDict, total=False):
     seconds: Column
     epsilon: ReadingsOfSteps
     distances: Distances | None
+    followed_lowest: EpsilonOfSteps
+    followed_median: EpsilonOfSteps
+    followed_highest: EpsilonOfSteps
+    followed_shares: FollowedShares
     norms: StatedNorms | None
     noise: StatedSignal | None
     bayesian_text: Words
@@ -447,6 +459,7 @@ def _columns(body: dict[str, Any], step: int) -> None:
     body.update({"mechanisms": [], "epsilon": {}, "distances": None} | body)
     lists = {name: body[name] for name in COLUMNS if name in body} | body["epsilon"]
     lists |= {} if body["distances"] is None else {"distances": body["distances"]}
+    lists |= {name: body[name] for name in (*FOLLOWED_COLUMNS, LENGTHS) if name in body}
     for name, entries in lists.items():
         expect(len(entries) == count, f"{name} with {count} numbers, found {len(entries)}")
     steps = int(sum(times for *_, times in body["mechanisms"]))

@@ -12,6 +12,7 @@ from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.store.records import CONTINUED_KIND, FINAL_KINDS, Event
 from dpviz.training.accounts.bayesian import Charge
 from dpviz.training.accounts.claims import was_planned
+from dpviz.training.accounts.followed import COLUMNS, LENGTHS
 from dpviz.training.accounts.live import LiveAccounts, Spent
 from dpviz.training.accounts.stepwise import decoded, encoded
 from dpviz.training.plan import mechanism_at
@@ -60,9 +61,9 @@ class Recheck:
         examples = 0
         self.settings = self._planned
         for event in events:
-            data = dict(event.data)
+            data = without_followed(event.data)
             if gap:
-                data = self._behind_a_gap(event)
+                data = self._behind_a_gap(event._replace(data=data))
             elif event.kind == "started":
                 examples = data.get("examples", 0)
                 data = self._started(data)
@@ -73,7 +74,7 @@ class Recheck:
             elif event.kind == CONTINUED_KIND and accounts is not None:
                 self._go_on(accounts, data, event.step)
             elif event.kind == "step":
-                data["epsilon"] = self._steps(accounts, data)
+                data |= self._steps(accounts, event.data)
                 data["bayesian_text"] = ""  # the last event says it anew
             elif event.kind == "count":
                 data["epsilon"] = self._count(accounts, data, event.step)
@@ -125,16 +126,25 @@ class Recheck:
         self.compare("ahead", "ε claimed ahead", _claimed(recorded), _claimed(ahead["claim"]))
         return data | ahead
 
-    def _steps(self, accounts: LiveAccounts | None, data: Mapping[str, Any]) -> dict[str, list[float]]:
-        """Readings after each step of a stretch."""
+    def _steps(self, accounts: LiveAccounts | None, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Readings after each step of a stretch: "epsilon", and of followed examples where their lengths are there."""
         recorded, first = data["epsilon"], data["first"]
         readings: dict[str, list[float]] = {}
+        followed: dict[str, list[Any]] = {}
         if accounts is not None:
-            charged = []
+            charged, lengths = [], iter(self._lengths(accounts, data))
             for steps in portions(self._mechanisms(accounts, data), data["distances"]):
-                charged += [mechanism for mechanism, distances in steps if accounts.step(mechanism, distances)]
-                for name, values in accounts.readings().items():
+                for mechanism, distances in steps:
+                    if accounts.step(mechanism, distances):
+                        charged.append(mechanism)
+                    if accounts.followed is not None:
+                        assert isinstance(mechanism, SampledGaussian)  # as `RunSettings.check` sees to
+                        accounts.followed.charge_whole(mechanism, next(lengths))
+                found = accounts.step_readings()
+                for name, values in found.pop("epsilon").items():
                     readings.setdefault(name, []).extend(values)
+                for name, values in found.items():
+                    followed.setdefault(name, []).extend(values)
             if accounts.settings.sampler != Poisson.key:
                 expect(encoded(charged) == data["mechanisms"], "the mechanism of every epoch at its first step")
         elif self.settings is not None:
@@ -144,7 +154,22 @@ class Recheck:
                 right = readings.get(name, [math.inf] * len(values))
                 for step, (one, other) in enumerate(zip(values, right, strict=True), first):
                     self.compare(f"step {name}", f"ε, {READINGS[name]}, after step {step:,}", one, other)
-        return readings
+        for name in set(COLUMNS) & set(followed) & set(data):
+            which = f"ε of followed examples, {name.removeprefix('followed_')}"
+            for step, (one, other) in enumerate(zip(data[name], followed[name], strict=True), first):
+                self.compare(f"step {name}", f"{which}, after step {step:,}", one, other)
+        return {"epsilon": readings, **followed}
+
+    def _lengths(self, accounts: LiveAccounts, data: Mapping[str, Any]) -> list[list[int]]:
+        """Of the followed examples at each step of a stretch; from one without any on no example is followed."""
+        if accounts.followed is None:
+            return []
+        stated: list[list[int]] = data.get(LENGTHS, [])
+        if not stated:
+            accounts.followed = None
+        examples = min(accounts.settings.followed, accounts.examples)
+        expect(all(len(each) == examples for each in stated), f"lengths of {examples:,} followed examples at each step")
+        return stated
 
     def _mechanisms(self, accounts: LiveAccounts, data: Mapping[str, Any]) -> list[Mechanism]:
         """The mechanism of each step of a stretch; the planned one where a whole epoch is charged at once."""
@@ -194,6 +219,11 @@ class Recheck:
         """Compare a summary with its recomputed values."""
         self.read("at the end", epsilon, summary.get("epsilon") or {})
         self.compare("claim", "ε claimed", _claimed(claim), _claimed(summary.get("claim")))
+
+
+def without_followed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """An event without what it says of followed examples, which holds only where it is found again."""
+    return {name: value for name, value in data.items() if name not in (*COLUMNS, LENGTHS)}
 
 
 def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import Mechanism
 from dpviz.runs.exchange.checks import NotARun, expect
-from dpviz.runs.exchange.recheck import Recheck, portions
+from dpviz.runs.exchange.recheck import Recheck, portions, without_followed
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event
 from dpviz.runs.told.accounts import ToldAccounts
 from dpviz.runs.told.settings import ToldSettings
@@ -35,7 +35,7 @@ class ToldRecheck(Recheck):
         """
         accounts, begun = ToldAccounts(self._told), False
         for event in events:
-            data = {**event.data}
+            data = without_followed(event.data)  # such a run tells of no example at every step
             expect(event.kind not in _OTHERS, f"no event {event.kind!r} of a watched run")
             expect(begun or event.kind not in ("step", "evaluation"), f"'started' before {event.kind!r}")
             if event.kind == "started":

@@ -17,6 +17,7 @@ from dpviz.runs.exchange.checks import (
     expect,
 )
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, UNREAD, Event
+from dpviz.training.accounts.followed import LENGTHS
 from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import units_of
 from dpviz.training.settings import RunSettings
@@ -111,7 +112,7 @@ class Costs:
         self.events += 1
         if event.kind == "step":
             self.steps += data.get("count", 1)
-            self.distances += sum(map(len, data.get("distances") or ()))
+            self.distances += sum(len(each) for name in ("distances", LENGTHS) for each in data.get(name) or ())
         self.plans += event.kind == "replanned"
         self.check()
 

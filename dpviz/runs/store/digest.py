@@ -23,6 +23,7 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.runs.store.blocks import pack, unpack
 from dpviz.runs.store.records import CHARGED_KIND, CONTINUED_KIND, FINAL_KINDS, IMPORTED_KIND, Event
+from dpviz.training.accounts.followed import LENGTHS
 
 # Stretches of a run's steps that are told apart, at most: pixels across a chart.
 PIXELS = 512
@@ -33,7 +34,9 @@ TABLES = ("step", "evaluation", "count")  # kinds of events that are rows of num
 Table = dict[str, Array]
 
 # In a "step" event these are not one number a step.
-_NOT_COLUMNS = ("kind", "step", "time", "first", "count", "mechanisms", "epsilon", "distances", "norms", "noise")
+_NOT_COLUMNS = frozenset(
+    ("kind", "step", "time", "first", "count", "mechanisms", "epsilon", "distances", LENGTHS, "norms", "noise")
+)
 
 
 class Columns:

@@ -22,6 +22,7 @@ that of one who looks nothing like the followed ones may be as large as the plan
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ MULTIPLES = np.exp2(np.arange(6.0))  # of the plan's order
 MOST_ORDER = 1024.0  # up to which divergences are exact
 SHARES = 1024  # of C that lengths are rounded up to
 COLUMNS = ("followed_lowest", "followed_median", "followed_highest")  # of an event "step"
+LENGTHS = "followed_shares"  # likewise: what these follow from, a list a step
 
 
 class FollowedAccount:
@@ -57,17 +59,22 @@ class FollowedAccount:
         self._tails = epsilon_per_order(np.zeros(self.orders.size), self.orders, shared, "improved")
         self._spent = np.zeros((examples, self.orders.size))
         self._costs: tuple[SampledGaussian | None, Array] = (None, np.zeros(0))
-        self._unread: list[Array] = []
+        self._unread: list[tuple[Array, list[int]]] = []
         for mechanism, count in before:
             self.charge_certain(mechanism, count)
 
     def charge(self, mechanism: SampledGaussian, shares: npt.ArrayLike) -> None:
         """A step, with the lengths of the clipped gradients in units of C, (examples,)."""
         share = np.nan_to_num(np.asarray(shares, dtype=np.float64), nan=1.0, posinf=1.0)
-        if share.shape != self._spent.shape[:1]:
-            raise ValueError(f"Expected shares of {len(self._spent)} examples, found shape {share.shape}.")
-        self._spent += self._cost(mechanism, np.ceil(np.clip(share, 0.0, 1.0) * SHARES).astype(np.int64))
-        self._unread.append(self.epsilons())
+        self.charge_whole(mechanism, np.ceil(np.clip(share, 0.0, 1.0) * SHARES))
+
+    def charge_whole(self, mechanism: SampledGaussian, lengths: npt.ArrayLike) -> None:
+        """A step, with the lengths in whole SHARES-ths of C, 0 to SHARES, (examples,): as `readings` tells them."""
+        whole = np.asarray(lengths).astype(np.int64)
+        if whole.shape != self._spent.shape[:1]:
+            raise ValueError(f"Expected shares of {len(self._spent)} examples, found shape {whole.shape}.")
+        self._spent += self._cost(mechanism, whole)
+        self._unread.append((self.epsilons(), whole.tolist()))
 
     def charge_certain(self, mechanism: Mechanism, count: int = 1) -> None:
         """Releases that each example may change by the whole sensitivity: private counts, and steps of before."""
@@ -79,17 +86,23 @@ class FollowedAccount:
         least = np.maximum((self._spent + self._tails).min(axis=1), 0.0)
         return np.where(self._spent.any(axis=1), least, 0.0)
 
-    def readings(self, limits: Sequence[float] | None) -> dict[str, list[float]]:
+    def readings(self, limits: Sequence[float] | None) -> dict[str, list[Any]]:
         """Lowest, median and highest ε after each step since the last time this was asked, by the names of `COLUMNS`.
+
+        With them stand the lengths of each of these steps, under LENGTHS: who has them finds the same ε again.
 
         Args:
             limits: What covers every example after these steps; None where nothing fixed ahead does.
         """
-        rows, self._unread = self._unread, []
+        unread, self._unread = self._unread, []
+        rows = [epsilons for epsilons, _ in unread]
         if limits is not None:
             rows = [np.minimum(row, limit) for row, limit in zip(rows, limits, strict=True)]
+        if not rows:
+            return {}
         picked = [np.quantile(row, (0.0, 0.5, 1.0), method="higher").tolist() for row in rows]
-        return dict(zip(COLUMNS, map(list, zip(*picked, strict=True)), strict=True)) if picked else {}
+        columns: dict[str, list[Any]] = dict(zip(COLUMNS, map(list, zip(*picked, strict=True)), strict=True))
+        return columns | {LENGTHS: [whole for _, whole in unread]}
 
     def _cost(self, mechanism: SampledGaussian, whole: npt.NDArray[np.int64]) -> Array:
         """Divergences of one step, (examples, orders), for lengths of so many SHARES-ths of C."""

@@ -265,8 +265,9 @@ def _of_the_claim(look: Look) -> Iterator[Note]:
             f"The claim ε ≤ {numbers.up(claim.epsilon)} ({claim.name}): {claim.coverage}. The curves show the run as "
             "if its end had been planned."
         )
-    if look.view.steps.get(COLUMNS[0], EMPTY).size:
-        lowest, median, highest = (numbers.up(float(look.view.steps[name][-1])) for name in COLUMNS)
+    of_examples = [float(value) for name in COLUMNS for value in look.view.steps.get(name, EMPTY)[-1:]]
+    if of_examples and not math.isnan(of_examples[0]):
+        lowest, median, highest = map(numbers.up, of_examples)
         count = "" if look.settings is None else f"{look.settings.followed:,} "
         yield Note(
             f"By their own gradients, the {count}followed examples have lost ε ≤ {lowest} to {highest} each, in the "
@@ -274,12 +275,29 @@ def _of_the_claim(look: Look) -> Iterator[Note]:
             "first step, would have allowed. These numbers depend on the examples themselves: they are not private, "
             f"{NOT_COVERED}, and must not be published."
         )
+    elif unfollowed := why_unfollowed(look):
+        yield Note(unfollowed)
     if look.view.bayesian_text:
         also = f" The bound ε ≤ {numbers.up(shown.epsilon)} of DP ({shown.name}) also bounds Bayesian DP."
         yield Note(f"{look.view.bayesian_text}{also * look.bounded}")
     elif look.bayesian:
         delta = numbers.delta(look.bayesian_delta)
         yield Note(f"Bayesian DP gives ε_μ ≤ {numbers.up(look.reading)} at δ_μ = {delta}, {NOT_COVERED}.")
+
+
+def why_unfollowed(look: Look) -> str:
+    """Why no example has an ε of its own, of a run that measured gradients; empty where none was asked for."""
+    if look.terms is not None and look.terms.max_grad_norm is not None:
+        return (
+            "No example has an ε of its own here: the program tells the norms of each step's batch, and such an ε "
+            "needs those of the same examples at every step, in the batch or not (Feldman and Zrnic 2021)."
+        )
+    if look.record.imported and look.record.steps and look.settings is not None and look.settings.followed:
+        return (
+            f"The file does not hold the gradient norms of the {look.settings.followed:,} followed examples at all "
+            "steps, so none of them has an ε of its own here."
+        )
+    return ""
 
 
 # --- its settings -----------------------------------------------------------------------------------------------------
