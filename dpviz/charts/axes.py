@@ -1,7 +1,7 @@
 """Axes and the plane between them: how far they reach, where values lie on them, and their 1-2-5 ticks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -201,16 +201,27 @@ def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
 
 
 def linear_ticks(low: float, high: float, *, most: int = 8) -> list[float]:
-    """Round tick values over [low, high], low ≤ high: multiples of 1, 2 or 5 times a power of ten, at most `most`."""
+    """Round tick values over [low, high], low ≤ high: multiples of 1, 2 or 5 times a power of ten, at most `most`.
+
+    Where these are fewer than five, multiples of 4, 3, 6 or 15.
+    """
     span = high - low
     if not span > 0:
         return [low]
     power = math.floor(math.log10(span / most)) - 1
-    for step in (float(f"{m}e{power + d}") for d in range(4) for m in (1, 2, 5)):
+
+    def multiples(step: float) -> list[float]:
         start, stop = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if stop - start + 1 <= most:
-            return [float(f"{k * step:.12g}") for k in range(start, stop + 1)]
-    return [low, high]
+        return [float(f"{k * step:.12g}") for k in range(start, stop + 1)]
+
+    def fitting(steps: tuple[int, ...]) -> Iterator[list[float]]:
+        every = (multiples(float(f"{m}e{power + d}")) for d in range(4) for m in steps)
+        return (ticks for ticks in every if len(ticks) <= most)
+
+    ticks = next(fitting((1, 2, 5)), [low, high])
+    if len(ticks) >= FEW or most < FEW:
+        return ticks
+    return next((more for m in (4, 3, 6, 15) if len(more := next(fitting((m,)), [])) >= FEW), ticks)
 
 
 def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> look.PlotlyDict:

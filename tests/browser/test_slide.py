@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dpviz.questions.lectures import LECTURES
-from tests.browser.driver import bottom, box, headline, main_area, open_page, slider, text, wait_idle
+from tests.browser.driver import PHONE, bottom, box, headline, main_area, open_page, slider, text, wait_idle
 
 pytestmark = pytest.mark.sweep
 
@@ -75,3 +75,50 @@ def test_without_a_story_the_arrow_keys_move_the_first_slider(page: Page) -> Non
     expect(slider(page, "steps")).to_be_focused()
     page.keyboard.press("ArrowLeft")
     expect(text(page, "steps")).to_have_value(f"{before:g}")
+
+
+# What the bar lies over: words and controls that it does not hold, of those that are drawn in the window.
+BELOW_THE_BAR = """
+() => {
+  const bar = document.querySelector(".st-key-dpviz-bar");
+  const ground = bar.getBoundingClientRect();
+  const over = ({ left, right, top, bottom }) =>
+    left < ground.right - 1 && right > ground.left + 1 && top < ground.bottom - 1 && bottom > ground.top + 1;
+  const covered = (one) => !bar.contains(one) && one.checkVisibility() && over(one.getBoundingClientRect());
+  const things = document.querySelectorAll("[data-testid=stMain] :is(p, button, input, label, text, .dpviz-caution)");
+  return [...things].filter(covered).map((one) => one.outerHTML.slice(0, 120));
+}
+"""
+TO_THE_END = (
+    "() => { const main = document.querySelector('[data-testid=stMain]'); main.scrollTo(0, main.scrollHeight); }"
+)
+GROUND = "bar => { const { backgroundColor, opacity } = getComputedStyle(bar); return [backgroundColor, opacity]; }"
+
+
+@pytest.mark.parametrize("page", [PHONE, *SIZES], indirect=True, ids=["390px", "1920px", "1280px"])
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_bar_of_a_lecture_covers_nothing_where_the_page_ends(page: Page, lecture: str) -> None:
+    for number in (1, len(LECTURES[lecture].stops)):
+        open_page(page, "lecture", paper=lecture, stop=str(number))
+        page.evaluate(TO_THE_END)
+        page.wait_for_timeout(300)
+        assert page.evaluate(BELOW_THE_BAR) == [], number
+        color, opacity = main_area(page).locator(".st-key-dpviz-bar").evaluate(GROUND)
+        assert (color.count(","), opacity) == (2, "1"), "what scrolls is not read through it"
+        page.get_by_role("button", name="Answer").first.click()
+        wait_idle(page)
+        page.evaluate(TO_THE_END)
+        page.wait_for_timeout(300)
+        assert page.evaluate(BELOW_THE_BAR) == [], (number, "with the reply")
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_the_bar_covers_no_slider_of_a_presented_page_and_no_chart_the_headline(page: Page) -> None:
+    for name, more in (("compose", {"present": "1"}), ("noise", {"present": "1"}), ("lecture", {"paper": "filters"})):
+        open_page(page, name, **more)
+        words = headline(page)
+        assert bottom(words) <= box(main_area(page).locator(".dpviz-chart").first)["y"] + 1, name
+        assert words.evaluate("e => e.scrollHeight <= e.clientHeight + 1"), (name, "all of its lines")
+        page.evaluate(TO_THE_END)
+        page.wait_for_timeout(300)
+        assert page.evaluate(BELOW_THE_BAR) == [], name

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -16,6 +16,7 @@ finite = st.floats(-1e300, 1e300, allow_nan=False)
 
 
 @given(st.floats(-12, 12), st.floats(0.01, 20), st.integers(3, 15))
+@example(np.log10(8e-6), np.log10(15.0), 5)  # 1-1.5-2-3-5-7 would be seven
 def test_log_ticks_fit(start: float, decades: float, most: int) -> None:
     low, high = 10**start, 10 ** (start + decades)
     ticks = log_ticks(low, high, most=most)
@@ -37,6 +38,13 @@ def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
     assert 1 <= len(ticks) <= most
     slack = 1e-6 * (abs(low) + span)
     assert low - slack <= ticks[0] <= ticks[-1] <= low + span + slack
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(8, 12))
+@example(1.0, 19.0, 9)  # k from 1 to 20: tens and fives alone would be four
+@example(0.02, 0.46, 8)
+def test_a_linear_axis_with_room_for_eight_ticks_has_five_at_least(low: float, span: float, most: int) -> None:
+    assert len(linear_ticks(low, low + span, most=most)) >= 5
 
 
 @pytest.mark.parametrize(
