@@ -1,7 +1,7 @@
 """The names of what is drawn, in place of a legend: at lines' ends or on them, of areas, floors, regions and guides."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,22 +114,41 @@ def end_names(
     ends, inner = _named_ends(lines, bands, plane), plane.inner
     size = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
     names, free, widest = [], [], 0.0
-    for beside in (True, False):  # names beside the plot and names inside it cannot meet
-        chosen = [end for end in ends if end.beside is beside]
+    for chosen in _meeting(ends, plane, writes):
         wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
         for end, place in zip(chosen, pushed_apart(wanted, gap=GAP, low=AIR, high=inner - AIR), strict=True):
             arrow = _arrow(end, plane)
             text, width = _text(end, arrow, writes)
-            widest = max(widest, width) if beside else widest
-            at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
+            widest = max(widest, width) if end.beside else widest
+            at = {"x": 1, "xref": "paper"} if end.beside else {"x": plane.x.raw(end.x), "xref": "x"}
             room = 1.0 - width / plane.width  # left of which it stands behind its end, else on its line
-            anchor = "left" if beside or plane.x.share(end.x) < room else "right"
+            anchor = "left" if end.beside or plane.x.share(end.x) < room else "right"
             note: Annotation = {"name": "end", "text": re.sub(r">(?=[^<])", f">{arrow}", text, count=1)}
             note |= {"font": {"size": size}, "align": "left", "yanchor": "middle", "xanchor": anchor, "borderpad": 2}
             names.append(note | at | {"captureevents": True} | _lead(end, place, plane))
             own = {"line": end.line.name, "text": text, "x": end.x, "y": end.y, "rise": end.rise, "room": room}
             free.append(own | {"size": size, "hair": end.hair})
     return names, int(widest) + (LEAD + 15 if any(end.beside for end in ends) else 16), free
+
+
+def _meeting(ends: Sequence[End], plane: Plane, writes: Callable[[float], str] | None) -> Iterator[list[End]]:
+    """Ends whose names may meet, each group from the top down: all beside the plot; inside, where names lie over each
+    other across."""
+    yield [end for end in ends if end.beside]
+    spans = []
+    for order, end in enumerate(ends):
+        if not end.beside:
+            wide, at = _text(end, _arrow(end, plane), writes)[1] / plane.width, plane.x.share(end.x)
+            left = at if at < 1.0 - wide else at - wide
+            spans.append((left, left + wide, order))
+    group: list[int] = []
+    reached = 0.0
+    for left, right, order in sorted(spans):
+        if group and left > reached:
+            yield [ends[k] for k in sorted(group)]
+            group = []
+        group, reached = [*group, order], max(right, reached)
+    yield [ends[k] for k in sorted(group)]
 
 
 def _lead(end: End, place: float, plane: Plane) -> Annotation:

@@ -335,6 +335,14 @@ def test_a_name_inside_the_plot_stands_where_its_line_does_not(values: np.ndarra
     assert (name["yshift"] > 0) == above
 
 
+@pytest.mark.parametrize(("second", "apart"), [(0.7, False), (0.32, True)])
+def test_names_inside_the_plot_make_way_for_each_other_where_they_meet(second: float, apart: bool) -> None:
+    x = Axis("steps", shown=(0.0, float(T[-1])))
+    lines = (Line(key, key, share * T, 0.5 + T / 1e5, "basic") for key, share in (("one", 0.3), ("two", second)))
+    one, two = ends(LinePlot(x, Axis("y", shown=(0.0, 1.0)), tuple(lines), end_values=False).chart()).values()
+    assert (abs(one["yshift"] - two["yshift"]) > 10) == apart
+
+
 @pytest.mark.parametrize(("name", "anchor"), [("a", "left"), ("a name of two words", "right")])
 def test_a_name_inside_the_plot_stands_behind_its_line_where_it_has_room(name: str, anchor: str) -> None:
     """Without P(A), which the pointer tells."""

@@ -14,12 +14,27 @@ export function ends(lineEnds, { own, held }, inner) {
     return { ...end, reach, last, across: held.x.of(end.x), wanted: Math.min(Math.max(reach, 0), inner) - end.rise };
   });
   const order = [...names].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
-  for (const last of [true, false]) {
-    const chosen = order.filter((end) => end.last === last);
+  for (const chosen of [order.filter((end) => end.last), ...meeting(order.filter((end) => !end.last))]) {
     const places = pushedApart(chosen.map((end) => end.wanted), GAP, AIR, inner - AIR);
     chosen.forEach((end, i) => (end.place = places[i]));
   }
   return names.map((end) => note(end, held, inner));
+}
+
+// Names inside the plot that lie over each other across, each group in the order given.
+function meeting(names) {
+  const spans = names.map((end, rank) => {
+    const left = end.across < end.room ? end.across : end.across - (1 - end.room);
+    return { end, rank, left, right: left + 1 - end.room };
+  });
+  const groups = [];
+  let reached = -Infinity;
+  for (const span of spans.sort((a, b) => a.left - b.left || a.right - b.right)) {
+    if (span.left > reached) groups.push([]);
+    groups.at(-1).push(span);
+    reached = Math.max(reached, span.right);
+  }
+  return groups.map((group) => group.sort((a, b) => a.rank - b.rank).map(({ end }) => end));
 }
 
 function note({ text, x, y, size, room, hair, reach, last, across, place }, held, inner) {
