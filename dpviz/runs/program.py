@@ -48,7 +48,7 @@ class ProgramRun:
 
         def send(rows: list[EventRow]) -> None:
             if self._store.record([Delivery(self.id, execution, described, tuple(rows), begun)]) != [True]:
-                raise StoreError(f"The run {self.id!r} is no longer in {self._store.place}: it was removed.")
+                raise self._removed()
 
         send([])
         self._sender = Sender(send, patience=PATIENCE)
@@ -57,8 +57,14 @@ class ProgramRun:
         self.charged, self._ahead, self._cost = 0, 1, 0.0  # by so many steps ahead; seconds that the last one took
 
     def _asked(self) -> tuple[str, int]:
-        record = self._store.run(self.id)
+        try:
+            record = self._store.run(self.id)
+        except KeyError:
+            raise self._removed() from None
         return record.desired, record.granted
+
+    def _removed(self) -> StoreError:
+        return StoreError(f"The run {self.id!r} is no longer in {self._store.place}: it was removed.")
 
     @property
     def seconds(self) -> float:
