@@ -28,7 +28,7 @@ from tests.questions.asking import asked
 
 TRAINING = [key for key, experiment in EXPERIMENTS.items() if experiment.measure == TRAINED]
 INFERENCE = ["inference_abalone", "inference_adult"]
-REACHED = ["reached", "reached_mnist", "reached_cifar10"]
+REACHED = ["reached", "reached_mnist", "reached_fashion_mnist", "reached_cifar10"]
 
 
 def test_every_record_is_of_an_experiment() -> None:
