@@ -105,7 +105,7 @@ def end_names(
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
     And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, rise and size
-    in pixels, the share of the width where it has room, colour of the hair line.
+    in pixels, the share of the width where it has room, its own share of a narrow plot, colour of the hair line.
 
     Args:
         lines, bands: what carries names.
@@ -127,20 +127,20 @@ def end_names(
             note |= {"font": {"size": size}, "align": "left", "yanchor": "middle", "xanchor": anchor, "borderpad": 2}
             names.append(note | at | {"captureevents": True} | _lead(end, place, plane))
             own = {"line": end.line.name, "text": text, "x": end.x, "y": end.y, "rise": end.rise, "room": room}
-            free.append(own | {"size": size, "hair": end.hair})
+            free.append(own | {"span": width / _NARROW, "size": size, "hair": end.hair})
     return names, int(widest) + (LEAD + 15 if any(end.beside for end in ends) else 16), free
 
 
 def _meeting(ends: Sequence[End], plane: Plane, writes: Callable[[float], str] | None) -> Iterator[list[End]]:
     """Ends whose names may meet, each group from the top down: all beside the plot; inside, where names lie over each
-    other across."""
+    other across on a narrow one."""
     yield [end for end in ends if end.beside]
     spans = []
     for order, end in enumerate(ends):
         if not end.beside:
-            wide, at = _text(end, _arrow(end, plane), writes)[1] / plane.width, plane.x.share(end.x)
-            left = at if at < 1.0 - wide else at - wide
-            spans.append((left, left + wide, order))
+            width, at = _text(end, _arrow(end, plane), writes)[1], plane.x.share(end.x)
+            left = at if at < 1.0 - width / plane.width else at - width / _NARROW
+            spans.append((left, left + width / _NARROW, order))
     group: list[int] = []
     reached = 0.0
     for left, right, order in sorted(spans):
@@ -387,12 +387,29 @@ def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
     return {"type": "line", "layer": "below", "line": stroke} | _PAPER | ends
 
 
+def _reaching(ends: Sequence[dict[str, Any]], plane: Plane) -> Iterator[tuple[float, float]]:
+    """Pixels from the left of a narrow plot to where the name of a line that ends inside it stops, and from its top to
+    the name's middle, as `end_names` tells them."""
+    for end in ends:
+        at = plane.x.share(end["x"])
+        if at < RIGHT:
+            down = min(max(plane.down(end["y"]), 0.0), plane.inner) - end["rise"]
+            stop = at + end["span"] * (at < end["room"])
+            yield stop * _NARROW, min(max(down, AIR), plane.inner - AIR)
+
+
 def floor_lines(
-    floors: Sequence[Floor], lines: Sequence[Line], plane: Plane, *, share: bool = False
+    floors: Sequence[Floor],
+    lines: Sequence[Line],
+    ends: Sequence[dict[str, Any]],
+    plane: Plane,
+    *,
+    share: bool = False,
 ) -> tuple[list[dict[str, Any]], list[Annotation]]:
     """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
     where growing curves have long left their floor, or at the left where curves end before the right edge, with their
-    names behind them; never overlapping. A `share` is written in percent.
+    names behind them, or one of the names that `end_names` tells is in the way; never overlapping. A `share` is written
+    in percent.
 
     A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
     """
@@ -405,12 +422,15 @@ def floor_lines(
     ]
     named = [floor for floor in shown if plane.down(floor.y) <= inner - 14]
     places = pushed_apart([plane.down(floor.y) - 8 for floor in named], gap=14, low=8, high=inner - 8)
-    right = any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
-    side: Annotation = {"xanchor": "right", "xshift": -6} if right else {"xanchor": "left", "xshift": 6}
     write = numbers.tenths if share else numbers.epsilon
+    texts = [f"{floor.name}: {write(floor.y)}" for floor in named]
+    free = _NARROW - _INDENT - max((text_width(text, look.SMALL_SIZE) for text in texts), default=0.0)
+    taken = any(stop > free and abs(down - place) < GAP for stop, down in _reaching(ends, plane) for place in places)
+    right = not taken and any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
+    side: Annotation = {"xanchor": "right", "xshift": -_INDENT} if right else {"xanchor": "left", "xshift": _INDENT}
     return dotted, [
-        _on_paper(f"{floor.name}: {write(floor.y)}", int(right), 1 - place / inner, yanchor="middle", **side)
-        for floor, place in zip(named, places, strict=True)
+        _on_paper(text, int(right), 1 - place / inner, yanchor="middle", **side)
+        for text, place in zip(texts, places, strict=True)
     ]
 
 

@@ -181,7 +181,7 @@ class LinePlot:
         ends, room, meta = self._end_names(plane, curves)
         y_axis = axis(plane.y, kind=self.y.kind, most=plane.most)
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
-        floors, floor_names = names.floor_lines(self.floors, curves, plane, share=self.y.kind == "share")
+        floors, floor_names = names.floor_lines(self.floors, curves, meta, plane, share=self.y.kind == "share")
         words = [
             *ends,
             labels.title(self.y.title + PRINTED * bool(points), left),

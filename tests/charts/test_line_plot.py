@@ -343,6 +343,15 @@ def test_names_inside_the_plot_make_way_for_each_other_where_they_meet(second: f
     assert (abs(one["yshift"] - two["yshift"]) > 10) == apart
 
 
+@pytest.mark.parametrize(("last", "side"), [(0.8, "left"), (0.3, "right")])
+def test_the_name_of_a_floor_stands_on_the_side_where_no_line_is_named(last: float, side: str) -> None:
+    x, y = Axis("steps", shown=(0.0, float(T[-1]))), Axis("y", shown=(0.0, 1.0))
+    lines = Line("long", "long", T, 0.2 + T / 1e5, "basic"), Line("short", "short", last * T, T / T[-1], "strong")
+    shown = LinePlot(x, y, lines, floors=(Floor(0.98, "budget", "moments"),), end_values=False).chart()
+    [name] = [note for note in shown.figure["layout"]["annotations"] if note["text"].startswith("budget")]
+    assert name["xanchor"] == side
+
+
 @pytest.mark.parametrize(("name", "anchor"), [("a", "left"), ("a name of two words", "right")])
 def test_a_name_inside_the_plot_stands_behind_its_line_where_it_has_room(name: str, anchor: str) -> None:
     """Without P(A), which the pointer tells."""

@@ -21,11 +21,11 @@ export function ends(lineEnds, { own, held }, inner) {
   return names.map((end) => note(end, held, inner));
 }
 
-// Names inside the plot that lie over each other across, each group in the order given.
+// Names inside the plot that lie over each other across where that is narrow, each group in the order given.
 function meeting(names) {
   const spans = names.map((end, rank) => {
-    const left = end.across < end.room ? end.across : end.across - (1 - end.room);
-    return { end, rank, left, right: left + 1 - end.room };
+    const left = end.across < end.room ? end.across : end.across - end.span;
+    return { end, rank, left, right: left + end.span };
   });
   const groups = [];
   let reached = -Infinity;
