@@ -109,6 +109,21 @@ def test_a_page_fits_every_screen_in_its_theme(browser: Browser, folder: Path, o
         assert below >= bottom(page.locator("#chart")), "the text about the file stands below the chart"
 
 
+@pytest.mark.parametrize("width", [340, 720])
+def test_in_a_frame_the_words_of_a_chart_stand_where_they_stand_on_the_page(
+    browser: Browser, folder: Path, width: int
+) -> None:
+    """Plotly measures them at the end of the page, of which a frame hides what is not the chart."""
+    with tab(browser, folder, viewport={"width": width, "height": 560}) as page:
+        page.goto((folder / "success.html").as_uri() + "#framed")
+        page.wait_for_selector(DRAWN)
+        assert not page.get_by_role("link", name="All charts").is_visible()
+        ground, name = box(page.locator(".dpviz-chart .nsewdrag").first), box(page.locator(".dpviz-chart .xtitle"))
+        assert name["y"] >= ground["y"] + ground["height"], "the name of the axis is below it"
+        words = page.locator(".dpviz-chart .annotation-text").filter(has_text="right guesses")
+        assert box(words)["x"] >= 0, "not cut"
+
+
 @pytest.fixture(scope="module")
 def whole_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All pages: some ten minutes of one core."""
