@@ -150,3 +150,32 @@ def test_they_end_with_the_app_even_if_it_is_killed() -> None:
     app.wait()
     app.stdout.close()
     assert not psutil.wait_procs(children, timeout=120.0)[1]
+
+
+# 160 MB in small pieces, freed but for the last one, which keeps the C library from giving them back.
+FREED = """
+import sys
+import numpy as np
+pieces = [np.ones(1_000) for _ in range(20_000)]
+sys.kept = pieces.pop()
+del pieces
+sum(range(20_000_000))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's own function does it")
+def test_a_process_gives_back_what_it_has_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "COUNT", 1)
+    pool = ProcessPool()
+    pool.begin()
+    try:
+        wait_for(pool)
+        process = psutil.Process(pool.submit(os.getpid).result())
+        before = process.memory_info().rss
+        pool.submit(exec, FREED, {}).result()
+        end = time.monotonic() + 60.0
+        while process.memory_info().rss > before + 40e6:
+            assert time.monotonic() < end, "it keeps what nobody needs"
+            time.sleep(0.1)
+    finally:
+        pool.end()

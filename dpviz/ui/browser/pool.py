@@ -18,13 +18,16 @@ from typing import Any, ParamSpec, TypeVar
 from dpviz._processes import end_with_parent
 from dpviz._remember import MEMORY
 from dpviz.runs.cluster.launch import usable_cores
+from dpviz.runs.cluster.memory import give_back, keep_little
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 COUNT = min(max(usable_cores(), 2), 4)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-REMEMBERED = 40 * 2**20  # bytes of results that each keeps; frames themselves are kept by the app
+REMEMBERED = 24 * 2**20  # bytes of results that each keeps; frames themselves are kept by the app
+TRIMMED_EVERY = 3.0  # seconds
+WORKED = 0.1  # seconds of processor time after which there may be something to give back
 PROBE = 0.01  # seconds
 STEADY = 60.0  # seconds after which a pool that broke had worked
 SHORT = 3  # so many in a row that broke before, and no other is started
@@ -124,9 +127,21 @@ def _no_program() -> Iterator[None]:
         sys.modules["__main__"] = program
 
 
+def _trim() -> None:
+    """Give back, after work, what the C library keeps of what was freed; as long as the process lives."""
+    worked = 0.0
+    while True:
+        time.sleep(TRIMMED_EVERY)
+        if time.process_time() - worked > WORKED:
+            give_back()
+            worked = time.process_time()
+
+
 def _begin() -> None:
     """In each process, as it starts."""
     end_with_parent()
+    keep_little()
+    threading.Thread(target=_trim, name="dpviz-trim", daemon=True).start()
     MEMORY.most = REMEMBERED
     with suppress(AttributeError, OSError):  # Windows has neither
         os.setsid()  # Ctrl-C in the terminal is for the app
