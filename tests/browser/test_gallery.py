@@ -122,6 +122,7 @@ def test_in_a_frame_the_words_of_a_chart_stand_where_they_stand_on_the_page(
         assert name["y"] >= ground["y"] + ground["height"], "the name of the axis is below it"
         words = page.locator(".dpviz-chart .annotation-text").filter(has_text="right guesses")
         assert box(words)["x"] >= 0, "not cut"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, "nor scrolled sideways"
 
 
 @pytest.fixture(scope="module")
