@@ -9,6 +9,7 @@ differ in the last digits.
 
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import torch
@@ -75,7 +76,8 @@ def trained(digits: Tensor, labels: Tensor, *, epochs: int) -> nn.Sequential:
         for rows in torch.randperm(len(digits), generator=random)[: batches * BATCH].chunk(batches):
             x = (augment(pictures[rows], random) - MEAN) / STD
             optimiser.zero_grad()
-            F.cross_entropy(made(x), labels[rows], label_smoothing=0.1).backward()
+            loss: Tensor = F.cross_entropy(made(x), labels[rows], label_smoothing=0.1)
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
     return made.eval()
@@ -107,9 +109,7 @@ def whole(made: nn.Sequential, digits: Tensor) -> tuple[Convolution, ...]:
 
 def public_digits() -> tuple[Tensor, Tensor]:
     """Digits (1797, 1, 8, 8) on [0, 1] and labels (1797,)."""
-    from sklearn.datasets import load_digits
-
-    stored = load_digits()
+    stored = resolve_name("sklearn.datasets:load_digits")()
     return torch.tensor(stored.images[:, None] / 16.0, dtype=torch.float32), torch.tensor(stored.target)
 
 
