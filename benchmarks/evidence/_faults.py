@@ -591,6 +591,27 @@ FAULTS = (
         "tests/questions/test_langevin.py::test_the_numerical_accountants_step_size_costs_what_is_wanted",
     ),
     Fault(
+        "the simulated chain adds less noise than its ε is for",
+        "dpviz/questions/langevin/posterior.py",
+        "np.sqrt(chain.heat * sizes / chain.n)",
+        "np.sqrt(0.5 * chain.heat * sizes / chain.n)",
+        "tests/questions/test_langevin_posterior.py::test_noise_added_to_a_step_is_the_multiplier_that_is_accounted_for",
+    ),
+    Fault(
+        "the simulated chain does not clip from below",
+        "dpviz/questions/langevin/posterior.py",
+        "np.minimum(np.maximum(residual, -limit), limit)",
+        "np.minimum(residual, limit)",
+        "tests/questions/test_langevin_posterior.py::test_no_example_moves_a_step_further_than_is_accounted_for",
+    ),
+    Fault(
+        "the simulated chain draws batches of one size in turn",
+        "dpviz/questions/langevin/posterior.py",
+        "at = at[at < n * steps].astype(np.int64)",
+        "at = np.arange(0.0, n * steps, 1.0 / rate).astype(np.int64)",
+        "tests/questions/test_langevin_posterior.py::test_every_example_joins_every_step_by_itself_with_the_same_probability",
+    ),
+    Fault(
         "Bayesian DP of another person in each step counts the same person",
         "dpviz/gradients/law_bound.py",
         '"another": np.ones(taken.size)',

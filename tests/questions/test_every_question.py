@@ -183,7 +183,7 @@ def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
             answer = asked(question, **texts)
         except ValueError as problem:
             refused = str(problem)
-            assert question.key in ("policy", "individual", "people"), refused
+            assert question.key in ("policy", "individual", "people", "langevin_posterior"), refused
             assert len(refused) > 25, "a sentence for the visitor"
             continue
         stands(question, answer)
@@ -253,7 +253,8 @@ def test_every_control_is_a_setting_and_every_setting_has_a_control(key: str) ->
         groups = question.groups(lambda field, v=values: v.get(field.key, field.default))  # type: ignore[misc]
         shown |= {field.key for items in groups.values() for field in fields_of(items)}
     settings = {field.key for field in question.fields}
-    assert settings - shown <= ({"conversion"} if key == "langevin_cost" else set()), "which shows both conversions"
+    both = key in ("langevin_cost", "langevin_posterior")  # show one conversion, or both, whichever is chosen
+    assert settings - shown <= ({"conversion"} if both else set())
     assert shown - settings <= {"n", "units"}
 
 

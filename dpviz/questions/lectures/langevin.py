@@ -1,17 +1,21 @@
 """Li et al. 2019: the noise of a Langevin sampler as privacy. Which step sizes are private, and what steps cost."""
 
+import math
+
 from dpviz.fields import numbers
 from dpviz.questions import Answer
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.conditions import CONDITIONS, ConditionsFacts
 from dpviz.questions.langevin.cost import COST, StepsCostFacts
 from dpviz.questions.langevin.errors import MSE_EPSILON, EpsilonErrorFacts
+from dpviz.questions.langevin.posterior import POSTERIOR, PosteriorFacts
 from dpviz.questions.langevin.step_sizes import AGAINST_SIZE, COMPARED, BySizeFacts, ComparedFacts
 from dpviz.questions.lectures.lecture import Lecture, LectureStop, RoomQuestion, printed
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.printed import PAPERS as PAPER
 
 Cost = Answer[StepsCostFacts]
+Path = Answer[PosteriorFacts]
 Sizes = Answer[ComparedFacts]
 FIGURE_1, LAST_MODEL = "sgfig1", "sglast"
 
@@ -55,6 +59,25 @@ def other_noise(now: Cost, then: Cost) -> str:
     return (
         f"Yes: ε ≤ **{numbers.up(then.facts.epsilon)}** instead of {numbers.up(now.facts.epsilon)}. The algorithm as "
         "printed adds η/N; a sampler of the posterior needs 2η/N."
+    )
+
+
+def over_the_posterior(answer: Path) -> str:
+    f = answer.facts
+    alone = "" if math.isnan(f.last_point) else f" (the last one alone: ε ≤ {numbers.up(f.last_point)})"
+    return (
+        f"The ellipses are the posterior of a straight line. {numbers.steps(f.chain.steps)} steps of "
+        f"η = {numbers.plain(f.chain.step_size)} cost ε ≤ **{numbers.up(f.epsilon)}**, all points released{alone}. The "
+        f"second half of the path is **{numbers.percent(f.spread)}** as wide as the posterior, and "
+        f"{numbers.tenths(f.inside)} of it lies in the outer ellipse."
+    )
+
+
+def smaller_still(now: Path, then: Path) -> str:
+    return (
+        f"It costs less, ε ≤ **{numbers.up(then.facts.epsilon)}** instead of {numbers.up(now.facts.epsilon)}, but the "
+        f"cloud is only **{numbers.percent(then.facts.spread)}** as wide as the posterior: so small steps have not yet "
+        "been everywhere. Larger ones get there, and the noise of their batches makes the cloud wider."
     )
 
 
@@ -156,6 +179,12 @@ LECTURE = Lecture(
                 other_noise,
                 {"lnoise": "sgld"},
             ),
+        ),
+        LectureStop(
+            "Does the chain get there?", over_the_posterior, POSTERIOR, LANGEVIN,
+            {"ldecay": "fixed", "lnoise": "sgld", "lview": POSTERIOR.asked_as},
+            sliders=("steps", "leta"),
+            room=RoomQuestion("Steps a tenth as large: is the cloud better?", smaller_still, {"leta": "0.01"}),
         ),
         LectureStop(
             "Where does the theorem apply?", conditions, CONDITIONS, LANGEVIN,
