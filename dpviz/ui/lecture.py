@@ -20,8 +20,12 @@ from dpviz.questions.rendered import explained, headline, paragraphs, rendered
 from dpviz.ui import controls, history, page, plots, present, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
+from dpviz.ui.browser.routes import component
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
+
+# A button that lets a slider run by itself; it has no state: the number's own control tells the server.
+_run = component("run")
 
 KEY = "lecture"
 LEAVE_FOR = "papers"
@@ -117,6 +121,9 @@ def _answered(lecture: Lecture, number: int, stop: LectureStop, now: Reader) -> 
             _words(lecture, number, stop, parts.answer)
     with st.container(key="lecture-sliders"):
         for field in stop.moving:
+            if field.key == stop.runs:
+                with st.container(key="present-run"):
+                    _run(key=f"run.{lecture.key}.{number}", data={"field": field.key, "stops": list(field.stops)})
             controls.number_control(field).draw()
 
 

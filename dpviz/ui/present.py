@@ -91,12 +91,13 @@ LEAVE = "End presenting (Escape)."
 KEYS_SCRIPT = """
 window.onkeydown = (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  const keys = {ArrowLeft: "back", PageUp: "back", ArrowRight: "on", PageDown: "on", Escape: "leave", a: "answer"};
+  const ways = {ArrowLeft: "back", PageUp: "back", ArrowRight: "on", PageDown: "on", Escape: "leave"};
+  const keys = {...ways, a: "answer", r: "run"};
   const means = keys[event.key];
   if (!means || (document.activeElement?.matches("input, select, textarea") && event.key !== "Escape")) return;
   const button = document.querySelector(`.st-key-present-${means} button`);
   if (button) return button.disabled || button.click();
-  if (means === "answer") return;
+  if (means === "answer" || means === "run") return;
   const slider = document.querySelector('.dpviz-number input[type="range"]');
   if (!slider) return;
   event.preventDefault();

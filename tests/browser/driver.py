@@ -80,7 +80,8 @@ settle => {
     || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"], [data-slow]')
     || document.documentElement.hasAttribute('data-dpviz-pending')
     || [...main.querySelectorAll('[data-testid="stBidiComponentRegular"]')].some(
-         one => !one.querySelector('.dpviz-number, .dpviz-run, .dpviz-steps, .dpviz-images, .dpviz-follow[data-over]')
+         one => !one.querySelector('.dpviz-number, .dpviz-run, .dpviz-play, .dpviz-steps, .dpviz-images')
+           && !one.querySelector('.dpviz-follow[data-over]')
            && !one.querySelector('.dpviz-chart[data-state="drawn"]'));
   if (busy) { window.__idleSince = null; return false; }
   window.__idleSince ??= performance.now();

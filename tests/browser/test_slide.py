@@ -122,3 +122,47 @@ def test_on_a_phone_the_bar_covers_no_slider_of_a_presented_page_and_no_chart_th
         page.evaluate(TO_THE_END)
         page.wait_for_timeout(300)
         assert page.evaluate(BELOW_THE_BAR) == [], name
+
+
+# What was sent to the server since: a run is drawn from frames.
+SENT = """
+() => {
+  window.sent = [];
+  window.addEventListener("dpviz-enter", ({ detail }) => window.sent.push(detail.text));
+}
+"""
+
+
+@pytest.mark.parametrize("page", SIZES[1:], indirect=True, ids=["1280px"])
+def test_a_run_goes_on_by_itself_until_the_room_says_stop(page: Page) -> None:
+    open_page(page, "lecture", paper="filters", stop="1")
+    button = main_area(page).locator(".dpviz-play")
+    expect(button).to_have_text("▶ Run")
+    page.evaluate(SENT)
+    page.keyboard.press("r")
+    expect(button).to_have_text("■ Stop")
+    seen = set()
+    for _ in range(4):
+        page.wait_for_timeout(700)
+        seen.add(headline(page).inner_text())
+    assert len(seen) >= 3, "the headline follows"
+    assert page.evaluate("window.sent") == [], "no round trip on the way"
+    button.click()
+    expect(button).to_have_text("▶ Run")
+    stopped = float(text(page, "steps").input_value())
+    assert 10 < stopped < 10_000_000
+    wait_idle(page)
+    assert page.evaluate("window.sent") == [text(page, "steps").input_value()]
+    assert float(text(page, "steps").input_value()) == stopped
+    assert f"steps={stopped:.0f}" in page.url
+    page.keyboard.press("r")  # and on from there
+    page.wait_for_timeout(500)
+    slider(page, "target").click()
+    expect(button).to_have_text("▶ Run")
+    assert float(text(page, "steps").input_value()) > stopped
+
+
+def test_a_stop_without_a_run_has_no_button_for_it(page: Page) -> None:
+    open_page(page, "lecture", paper="filters", stop="2")
+    assert main_area(page).locator(".dpviz-play").count() == 0
+    page.keyboard.press("r")

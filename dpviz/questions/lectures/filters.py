@@ -127,6 +127,7 @@ LECTURE = Lecture(
         LectureStop(
             "Plan, filter, odometer", three_readings, STOP, BUDGET, {"bview": STOP.asked_as},
             sliders=("steps", "target"),
+            runs="steps",
             room=RoomQuestion("Half the noise, σ = 2: how many steps fit?", less_noise, {"sigma": "2"}),
         ),
         LectureStop(

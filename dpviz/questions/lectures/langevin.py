@@ -184,6 +184,7 @@ LECTURE = Lecture(
             "Does the chain get there?", over_the_posterior, POSTERIOR, LANGEVIN,
             {"ldecay": "fixed", "lnoise": "sgld", "lview": POSTERIOR.asked_as},
             sliders=("steps", "leta"),
+            runs="steps",
             room=RoomQuestion("Steps a tenth as large: is the cloud better?", smaller_still, {"leta": "0.01"}),
         ),
         LectureStop(

@@ -44,15 +44,20 @@ class LectureStop(Stop):
     Attributes:
         room: what the room is asked.
         sliders: keys of one or two settings that the speaker moves, of the question's own.
+        runs: the key of the one among them that goes through its stops by itself until the room says stop; empty for
+            none.
     """
 
     room: RoomQuestion
     sliders: tuple[str, ...]
+    runs: str = ""
 
     def __post_init__(self) -> None:
         numbers = {one.key for one in self.question.fields if isinstance(one, Number)}
         if not 1 <= len(self.sliders) <= 2 or not numbers.issuperset(self.sliders):
             raise ValueError(f"Expected one or two sliders of {self.question.key!r}, got {self.sliders}.")
+        if self.runs and self.runs not in self.sliders:
+            raise ValueError(f"Expected one of the sliders {self.sliders} to run, got {self.runs!r}.")
 
     @cached_property
     def moving(self) -> tuple[Number, ...]:

@@ -25,7 +25,7 @@ from dpviz.charts.browser import LOOK, SCRIPTS
 from dpviz.ui.browser import frames, slow_parts, updates, warmup
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
-COMPONENTS = ("chart", "number", "history", "strip", "story", "follow", "images")
+COMPONENTS = ("chart", "number", "history", "strip", "story", "follow", "images", "run")
 BUNDLE, PLOTLY = "dpviz.js", "plotly.js"
 FOREVER = "public, max-age=31536000, immutable"  # another content has another address
 
