@@ -75,18 +75,18 @@ def densities(
     tilted = np.exp(without + order * ratio - moment)
     share = shares(x, tilted)
     places = np.interp((0.5, 1.0 - SEEN), share / share[-1], x)
-    drawn = x[DRAWN]
+    thinned = x[DRAWN]
     half, last = (sigma * round(float(place) / sigma, DIGITS) for place in places)
     shown = (-4.0 * sigma, max(1.0 + 4.0 * sigma, last))
     plot = LinePlot(
         x=Axis("output ÷ C, along your gradient", name="output ÷ C", column="output", shown=shown),
         y=Axis("density", shown=(0.0, 1.08 * max(float(np.exp(without).max()), float(tilted.max())))),
         lines=(
-            Line("without", "P: without you", drawn, np.exp(without)[DRAWN], look.SOLID, color=look.BLUE),
-            Line("with", "Q: with you", drawn, np.exp(without + ratio)[DRAWN], look.SOLID, color=look.ORANGE),
-            Line("tilted", "P (Q/P)^α ÷ A", drawn, tilted[DRAWN], Renyi().family),
+            Line("without", "P: without you", thinned, np.exp(without)[DRAWN], look.SOLID, color=look.BLUE),
+            Line("with", "Q: with you", thinned, np.exp(without + ratio)[DRAWN], look.SOLID, color=look.ORANGE),
+            Line("tilted", "P (Q/P)^α ÷ A", thinned, tilted[DRAWN], Renyi().family),
         ),
-        areas=(Area(drawn, np.zeros_like(drawn), tilted[DRAWN], look.GREEN, name=""),),
+        areas=(Area(thinned, np.zeros_like(thinned), tilted[DRAWN], look.GREEN, name=""),),
         guides=(Guide("x", half, "half of A"),),
         end_values=False,
         names_on_lines=True,

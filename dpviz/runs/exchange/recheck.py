@@ -140,10 +140,10 @@ class Recheck:
                     if accounts.followed is not None:
                         assert isinstance(mechanism, SampledGaussian)  # as `RunSettings.check` sees to
                         accounts.followed.charge_whole(mechanism, next(lengths))
-                found = accounts.step_readings()
-                for name, values in found.pop("epsilon").items():
+                columns = accounts.step_readings()
+                for name, values in columns.pop("epsilon").items():
                     readings.setdefault(name, []).extend(values)
-                for name, values in found.items():
+                for name, values in columns.items():
                     followed.setdefault(name, []).extend(values)
             if accounts.settings.sampler != Poisson.key:
                 expect(encoded(charged) == data["mechanisms"], "the mechanism of every epoch at its first step")
