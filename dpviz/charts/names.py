@@ -173,8 +173,8 @@ def _lead(end: End, place: float, plane: Plane) -> Annotation:
 def names_on_lines(
     lines: Sequence[Line], plane: Plane, taken: Sequence[Annotation], rings: Sequence[Ring]
 ) -> list[Annotation]:
-    """Each line's name (its `end`, if it has one) beside it, where other lines leave most room: for lines that leave
-    through the top or the bottom, where a name at the line's end would stand beside nothing.
+    """Each line's name (its `end`, none where that is empty) beside it, where other lines leave most room: for lines
+    that leave through the top or the bottom, where a name at the line's end would stand beside nothing.
 
     No name covers what is `taken` by other words, nor a ring or an error bar. Each is an annotation named "line" and
     its line's name: a chart without room for them shows them below.
@@ -187,7 +187,7 @@ def names_on_lines(
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
         inside = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8].tolist()
-        if not inside:
+        if not inside or line.end == "":
             continue
         places = [(float(x[k]), float(y[k]), side) for k in inside for side in _CORNERS]
         boxes = [_box(plane, at, up, text, side) for at, up, side in places]

@@ -40,6 +40,12 @@ def test_an_ellipse_has_its_share_of_the_posterior_and_its_edge_lies_at_one_dist
             assert law.distance(np.stack([x, y], 1)) == pytest.approx(np.full(x.size, reach), rel=1e-6)
 
 
+def test_an_ellipse_is_named_once():
+    notes = answer("steps=500").plot.chart(500).figure["layout"]["annotations"]
+    names = [note["name"] for note in notes if note.get("name", "").startswith("line")]
+    assert sorted(names) == ["line 68 % of the posterior", "line 95 % of the posterior"]
+
+
 @pytest.mark.parametrize(("noise", "heat"), [("algorithm1", 1.0), ("sgld", 2.0)])
 def test_a_path_on_all_examples_has_the_stationary_law_of_its_recursion(noise, heat):
     """θ' − μ = (I − ηH)(θ − μ) + N(0, heat η/N): the covariance is heat η/N (I − (I − ηH)²)⁻¹."""
