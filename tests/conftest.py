@@ -26,6 +26,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
+from dpviz._remember import MEMORY  # noqa: E402
+
+MEMORY.most = 2**30  # what one test computed, another asks for after hundreds that asked for something else
+
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("explore" if os.environ.get("DPVIZ_EXPLORE") else "steady")

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import inspect
 import re
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +28,10 @@ def stop_of(key, number):
     return LECTURES[key].stops[number - 1]
 
 
-def answers(stop):
+@cache
+def answers(key, number):
     """The answer of a stop as it opens, and the one that its reply is about."""
+    stop = stop_of(key, number)
     get = of_texts(stop.values)
     question = stop.question
     return question.asked(question.read(get)), question.asked(question.read(stop.room.reader(get)))
@@ -51,7 +53,7 @@ def test_every_paper_has_a_lecture_of_five_to_eight_stops():
 @pytest.mark.parametrize(("key", "number"), STOPS)
 def test_a_stop_says_its_sentence_its_question_and_its_reply(key, number):
     stop = stop_of(key, number)
-    opening, then = answers(stop)
+    opening, then = answers(key, number)
     sentence, reply = stop.sentence(opening), stop.room.replies(opening, then)
     assert numbers_in(sentence)
     assert reply.endswith(".")
@@ -118,7 +120,7 @@ SAID = [
 def test_numbers_of_a_sentence_are_the_librarys(key, number, value, low, high):
     stop = stop_of(key, number)
     exact = float(value())
-    assert any(low * exact <= said <= high * exact for said in numbers_in(stop.sentence(answers(stop)[0])))
+    assert any(low * exact <= said <= high * exact for said in numbers_in(stop.sentence(answers(key, number)[0])))
 
 
 # Names with a digit in them, which no answer changes.
@@ -155,7 +157,7 @@ def test_no_number_of_a_text_is_typed():
 @pytest.mark.parametrize(("key", "number"), STOPS)
 def test_numbers_of_a_question_for_the_room_are_those_of_its_settings(key, number):
     stop = stop_of(key, number)
-    asked = stop.room.text(answers(stop)[0])
+    asked = stop.room.text(answers(key, number)[0])
     settings = {float(text) for text in {**stop.values, **stop.room.moved}.values() if re.fullmatch(r"[\d.e-]+", text)}
     assert set(numbers_in(NAMES.sub("", asked + " "))) <= settings
 
@@ -212,7 +214,7 @@ def is_known(value, unit, known):
 @pytest.mark.parametrize(("key", "number"), STOPS)
 def test_every_number_said_is_one_of_the_answer_or_a_setting(key, number):
     stop = stop_of(key, number)
-    opening, then = answers(stop)
+    opening, then = answers(key, number)
     known = known_numbers(stop, opening, then)
     for text in (stop.sentence(opening), stop.room.text(opening), stop.room.replies(opening, then)):
         for value, unit in written(text):
@@ -223,7 +225,7 @@ def test_a_number_that_is_a_little_wrong_would_be_seen():
     seen = []
     for key, number in STOPS:
         stop = stop_of(key, number)
-        opening, then = answers(stop)
+        opening, then = answers(key, number)
         known = known_numbers(stop, opening, then)
         exact = [(value, unit) for value, unit in written(stop.sentence(opening)) if value >= 100.0 * unit]
         seen += [not is_known(1.04 * value, unit, known) for value, unit in exact]
@@ -239,7 +241,7 @@ def test_a_stop_without_sliders_or_with_too_many_is_refused():
 
 
 def test_printed_values_stand_on_the_chart_of_figure_2():
-    stop = stop_of("abadi", 6)
-    assert {point.y for point in stop.plot(answers(stop)[0]).points} >= {1.26, 9.34}
-    assert "1.26 and 9.34" in stop.sentence(answers(stop)[0])
-    assert whole(answers(stop)[0], stop.question.slow).facts.steps == 10_000
+    stop, (opening, _) = stop_of("abadi", 6), answers("abadi", 6)
+    assert {point.y for point in stop.plot(opening).points} >= {1.26, 9.34}
+    assert "1.26 and 9.34" in stop.sentence(opening)
+    assert whole(opening, stop.question.slow).facts.steps == 10_000

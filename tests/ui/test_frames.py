@@ -170,7 +170,7 @@ def test_another_network_has_no_frames_until_it_is_measured() -> None:
     assert asked(at, "trained", "7")["7"] == {"why": STILL_TO_MEASURE}
 
 
-@pytest.mark.sweep
+@pytest.mark.usefixtures("without_slow_parts")
 def test_every_question_offers_all_its_sliders() -> None:
     for page in PAGES:
         if page.key == "leakage":  # measures a network

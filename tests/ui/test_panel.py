@@ -16,6 +16,8 @@ from dpviz.ui import panel
 from dpviz.ui.state import Keys
 from tests.ui.driver import components, controls, enter, html_of, open_app, open_part, press
 
+pytestmark = pytest.mark.usefixtures("without_slow_parts")
+
 
 def labels(at: AppTest) -> set[str]:
     return {widget.label for kind in ("selectbox", "toggle", "button_group") for widget in at.get(kind)}

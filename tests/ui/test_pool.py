@@ -14,7 +14,7 @@ from types import ModuleType
 import psutil
 import pytest
 
-from dpviz._remember import MEMORY
+from dpviz._remember import MEMORY, MOST
 from dpviz.questions import frames
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import of_texts
@@ -123,7 +123,7 @@ def test_they_load_neither_streamlit_nor_pytorch_nor_the_program_that_runs(
 
 def test_each_keeps_less_than_the_app(pool: ProcessPool) -> None:
     most = pool.submit(eval, "__import__('dpviz._remember')._remember.MEMORY.most").result()
-    assert most == pools.REMEMBERED < MEMORY.most
+    assert most == pools.REMEMBERED < MOST
 
 
 def test_a_pool_that_cannot_start_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

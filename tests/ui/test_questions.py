@@ -13,8 +13,8 @@ from dpviz.questions.units import UNITS
 from dpviz.training.covered import PUBLIC_SIZE
 from tests.ui.driver import charts, enter, group, html_of, open_app, open_part, put, said
 
-# A network of a moment, where one is looked at.
-QUICK = {"lkrun": "small", "model": "logistic", "lksteps": "1", "lkexamples": "40"}
+# A network of a moment, where one is looked at, and a paper whose printed values are computed at once.
+QUICK = {"lkrun": "small", "model": "logistic", "lksteps": "1", "lkexamples": "40", "ppaper": "abadi"}
 EVERY = [(page, question.asked_as) for page in PAGES for question in page.questions]
 
 
@@ -26,9 +26,11 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     assert len(charts(at)) >= 1
     assert said(at, "headline")
     groups = list(question.groups(lambda field: field.default))
-    for name in groups if len(groups) > 1 else ():
-        open_part(at, f"{page.key}.group", groups, name)
-    for part in ["Table", "Formula", "Assumptions", "Glossary", *question.more, "Python", "Share"]:
+    parts = ["Table", "Formula", "Assumptions", "Glossary", *question.more, "Python", "Share"]
+    opened = groups if len(groups) > 1 else []
+    for part, name in zip(parts, opened + [None] * (len(parts) - len(opened)), strict=True):
+        if name is not None:
+            at.session_state[f"{page.key}.group.{'.'.join(groups)}"] = name  # in the same run of the page
         put(at, f"{page.key}.details", part)
         assert not said(at, "problem"), part
         downloads = [button.label for button in at.get("download_button")]
