@@ -31,9 +31,10 @@ async (rules) => {
 }
 """
 
-# In the order of the tab key: where the controls of numbers and the buttons of charts stand.
+# In the order of the tab key: where the controls of numbers and the buttons of charts stand. A slide's chart has none.
 ORDER_SCRIPT = """
-() => [...document.querySelectorAll('[data-testid="stMain"] :is(input, button, a)')].map(
+() => [...document.querySelectorAll('[data-testid="stMain"] :is(input, button, a)')].filter(
+  element => element.checkVisibility()).map(
   element => element.closest('.modebar') ? 'bar' : element.closest('.dpviz-number') ? 'control' : '').filter(Boolean)
 """
 
