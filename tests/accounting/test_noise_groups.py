@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz._remember import MEMORY, MOST
 from dpviz.accounting.pld import bounds
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.pld.noise_groups import GROUPED, MOST_DISTINCT, MOST_GROUPS, grouped_noise
@@ -60,7 +61,8 @@ def test_plain_gaussian_steps_and_single_ones_stay_as_they_are() -> None:
 
 
 @pytest.mark.sweep
-def test_thousands_of_noise_levels_take_little_memory() -> None:
+def test_thousands_of_noise_levels_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MEMORY, "most", MOST)  # as an app has it
     events = steps(1.0, 3.0, 3 * MOST_DISTINCT)
     tracemalloc.start()
     bound = dpviz.accountant("tight").of_events(events, DELTA)

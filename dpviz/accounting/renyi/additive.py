@@ -112,6 +112,9 @@ class AdditiveAccountant(Accountant):
         return composed_latex(self.conversion, float(bound.epsilon), float(bound.order), steps, delta)
 
 
+_FEW = 8  # mechanisms that take turns: their divergences are kept
+
+
 def times(divergence: Array, steps: Array) -> Array:
     """Divergences (…, orders) of as many steps (…); no steps cost nothing even where one costs infinitely much."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -148,7 +151,7 @@ class RunningSum:
         self._total: Array | None = self._before  # None where it must be worked out anew
         self._last: Mechanism | None = None
         self._count = 0
-        self._step: dict[Mechanism, Array] = {}  # the divergence of one step of each
+        self._step: dict[Mechanism, Array] = {}  # the divergence of one step of each of the last ones
 
     @property
     def total(self) -> Array:
@@ -165,6 +168,8 @@ class RunningSum:
         else:
             before = self.total
         if mechanism not in self._step:
+            if len(self._step) == _FEW:
+                self._step.clear()
             self._step[mechanism] = self.accountant.divergence(mechanism)
         return np.asarray(before + times(self._step[mechanism], np.asarray(count)))
 
