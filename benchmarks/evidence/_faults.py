@@ -2441,4 +2441,32 @@ FAULTS = (
         "if False:",
         f"{_AUDIT_RUNS}::test_a_row_that_is_out_is_in_no_batch_unless_the_claim_is_for_one_in_the_place_of_another",
     ),
+    Fault(
+        "slow parts of an answer before are drawn over the next one",
+        "dpviz/charts/browser/slow_parts.js",
+        "if (token !== this.token) this.stop();",
+        "if (!token) this.stop();",
+        _SCRIPTS,
+    ),
+    Fault(
+        "a run that is over is never looked at again",
+        "dpviz/ui/train/watch.py",
+        "pause = ONCE if now.final else SOON",
+        "pause = EVERY if now.final else SOON",
+        "tests/ui/test_updates.py::test_a_run_that_is_over_is_looked_at_once",
+    ),
+    Fault(
+        "names inside a plot lie on each other",
+        "dpviz/charts/names.py",
+        "if group and left > reached:",
+        "if group:",
+        "tests/charts/test_line_plot.py::test_names_inside_the_plot_make_way_for_each_other_where_they_meet",
+    ),
+    Fault(
+        "a short log axis has more ticks than fit",
+        "dpviz/charts/axes.py",
+        "next((more for more in finer if len(more) <= most), ticks)",
+        "next(finer, ticks)",
+        "tests/charts/test_axes.py::test_log_ticks_fit",
+    ),
 )
