@@ -11,6 +11,7 @@ Lines that must be quiet are a half-transparent grey, which is quiet on both gro
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -30,6 +31,7 @@ from dpviz.accounting.methods import (
 )
 
 PlotlyDict = dict[str, Any]  # a figure, or a part of one, as Plotly reads it
+PlotlyPart = Mapping[str, Any]  # one that is only read
 
 BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY, RED = PALETTE = (
     "#1f69c4",

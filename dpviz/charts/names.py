@@ -15,7 +15,7 @@ from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Reference, Region
 from dpviz.charts.traces import Trace, clipped
 from dpviz.fields import numbers
 
-Annotation = dict[str, Any]
+Annotation = look.PlotlyDict
 GAP, AIR = 17, 4  # pixels from one name to the next, and from the plot's edges
 LONGEST = 30  # letters of a name
 RISE = 11  # pixels that a name inside the plot stands above or below its line's end
@@ -101,7 +101,7 @@ def _arrow(end: End, plane: Plane) -> str:
 
 def end_names(
     lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, writes: Callable[[float], str] | None
-) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
+) -> tuple[list[Annotation], int, list[look.PlotlyDict]]:
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
     And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, rise and size
@@ -380,14 +380,14 @@ def _costs(
     return np.asarray(costs.round(1))  # so that of equally good places the first one is taken
 
 
-def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
+def _straight(axis: str, place: float, **stroke: Any) -> look.PlotlyDict:
     """A line across the plot at this share of an axis; at its very end it still moves with the axis."""
     place = min(max(place, 1e-9), 1.0 - 1e-9)
     ends = {"x0": 0, "x1": 1, "y0": place, "y1": place} if axis == "y" else {"x0": place, "x1": place, "y0": 0, "y1": 1}
     return {"type": "line", "layer": "below", "line": stroke} | _PAPER | ends
 
 
-def _reaching(ends: Sequence[dict[str, Any]], plane: Plane) -> Iterator[tuple[float, float]]:
+def _reaching(ends: Sequence[look.PlotlyDict], plane: Plane) -> Iterator[tuple[float, float]]:
     """Pixels from the left of a narrow plot to where the name of a line that ends inside it stops, and from its top to
     the name's middle, as `end_names` tells them."""
     for end in ends:
@@ -401,11 +401,11 @@ def _reaching(ends: Sequence[dict[str, Any]], plane: Plane) -> Iterator[tuple[fl
 def floor_lines(
     floors: Sequence[Floor],
     lines: Sequence[Line],
-    ends: Sequence[dict[str, Any]],
+    ends: Sequence[look.PlotlyDict],
     plane: Plane,
     *,
     share: bool = False,
-) -> tuple[list[dict[str, Any]], list[Annotation]]:
+) -> tuple[list[look.PlotlyDict], list[Annotation]]:
     """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
     where growing curves have long left their floor, or at the left where curves end before the right edge, with their
     names behind them, or one of the names that `end_names` tells is in the way; never overlapping. A `share` is written
@@ -452,7 +452,7 @@ def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:
 
 def guide_marks(
     guides: Sequence[Guide], plane: Plane, traces: Sequence[Trace]
-) -> tuple[list[dict[str, Any]], list[Annotation], list[str]]:
+) -> tuple[list[look.PlotlyDict], list[Annotation], list[str]]:
     """The guides' lines and names, and what is to be said of those that the axes do not reach; `traces` is drawn
     already."""
     lines, notes = [], list[str]()

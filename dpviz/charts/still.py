@@ -8,8 +8,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
 
+from dpviz.charts.look import PlotlyPart
 from dpviz.charts.thumbnail import Canvas, marks_svg
 
 WIDTH = 1000.0
@@ -18,7 +18,7 @@ ALLOWED = re.compile(r"&lt;(/?(?:b|i|sub|sup|span)|br/?|span style=&#x27;color:[
 ANCHORS = {"left": 0, "center": -50, "right": -100, "top": 0, "middle": -50, "bottom": -100}  # percent of a word's size
 
 
-def still(figure: Mapping[str, Any], alt: str) -> str:
+def still(figure: PlotlyPart, alt: str) -> str:
     """The chart as an element of its height; `alt` says what is on it."""
     layout = figure["layout"]
     height, margin = float(layout["height"]), {"l": 40.0, "r": 20.0, "t": 40.0, "b": 50.0} | layout.get("margin", {})
@@ -32,20 +32,20 @@ def still(figure: Mapping[str, Any], alt: str) -> str:
     )
 
 
-def _axes(layout: Mapping[str, Any], letter: str) -> dict[str, Mapping[str, Any]]:
+def _axes(layout: PlotlyPart, letter: str) -> dict[str, PlotlyPart]:
     """By their short names: x, x2, …"""
     named = re.compile(rf"{letter}axis\d*")
     axes = {key.replace("axis", ""): axis for key, axis in layout.items() if named.fullmatch(key)}
     return {name: axis for name, axis in axes.items() if axis.get("visible", True) and "range" in axis}
 
 
-def _share(axis: Mapping[str, Any], place: float) -> float:
+def _share(axis: PlotlyPart, place: float) -> float:
     """Where a place in the axis' own coordinate lies in the plot: 0 at its start, 1 at its end."""
     (low, high), (first, last) = axis["range"], axis.get("domain", (0.0, 1.0))
     return float(first + (place - low) / (high - low) * (last - first))
 
 
-def _tick_shares(axis: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
+def _tick_shares(axis: PlotlyPart) -> Iterator[tuple[float, str]]:
     log, (first, last) = axis.get("type") == "log", sorted(axis.get("domain", (0.0, 1.0)))
     for value, text in zip(axis.get("tickvals", ()), axis.get("ticktext", ()), strict=False):
         share = _share(axis, _log10(value) if log else value)
@@ -57,7 +57,7 @@ def _log10(value: float) -> float:
     return math.log10(value) if value > 0 else -math.inf
 
 
-def _lines(layout: Mapping[str, Any], inner: float) -> Iterator[str]:
+def _lines(layout: PlotlyPart, inner: float) -> Iterator[str]:
     """The grid, the x axis, and straight lines across the plot."""
     for letter in "xy":
         for axis in _axes(layout, letter).values():
@@ -80,7 +80,7 @@ def _lines(layout: Mapping[str, Any], inner: float) -> Iterator[str]:
             yield f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" class="grid" stroke="{color}"{dash}/>'
 
 
-def _ticks(layout: Mapping[str, Any], letter: str) -> Iterator[str]:
+def _ticks(layout: PlotlyPart, letter: str) -> Iterator[str]:
     """The axes' numbers and titles; an x axis below the plot, a y axis left of it."""
     for axis in _axes(layout, letter).values():
         for share, text in _tick_shares(axis):
@@ -95,7 +95,7 @@ def _ticks(layout: Mapping[str, Any], letter: str) -> Iterator[str]:
             yield _word(title, 0.5 * sum(axis.get("domain", (0.0, 1.0))), 0.0, "center", "top", 0, 28)
 
 
-def _notes(layout: Mapping[str, Any]) -> Iterator[str]:
+def _notes(layout: PlotlyPart) -> Iterator[str]:
     """Words on the plot and beside it; those that only a pointer would find are left out."""
     axes = {name: axis for letter in "xy" for name, axis in _axes(layout, letter).items()}
     for note in layout.get("annotations", ()):

@@ -4,11 +4,11 @@ Both themes show it: colours are those of the chart, which were chosen for both.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from dpviz.charts.look import PlotlyDict
+from dpviz.charts.look import PlotlyDict, PlotlyPart
 
 WIDTH, HEIGHT = 240.0, 140.0
 MARGIN = 4.0
@@ -51,7 +51,7 @@ class _Axis(NamedTuple):
         return self.first + min(max(share, -1.0), 2.0) * (self.last - self.first)
 
 
-def thumbnail(figure: Mapping[str, Any], alt: str) -> str:
+def thumbnail(figure: PlotlyPart, alt: str) -> str:
     """The picture; `alt` says what is on it."""
     marks = marks_svg(figure, Canvas())
     left, bottom = MARGIN, HEIGHT - MARGIN
@@ -59,13 +59,13 @@ def thumbnail(figure: Mapping[str, Any], alt: str) -> str:
     return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(alt)}">{frame}{marks}</svg>'
 
 
-def marks_svg(figure: Mapping[str, Any], canvas: Canvas) -> str:
+def marks_svg(figure: PlotlyPart, canvas: Canvas) -> str:
     """All of a figure's traces, from the back to the front."""
     shown = (trace for trace in figure["data"] if trace.get("opacity") != 0)
     return "".join(mark for trace in shown for mark in _marks(trace, figure["layout"], canvas))
 
 
-def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
+def _marks(trace: PlotlyPart, layout: PlotlyPart, canvas: Canvas) -> Iterator[str]:
     """Its area, its curve, its points."""
     x, y = (_axis(layout, letter, trace.get(f"{letter}axis", letter), canvas) for letter in "xy")
     xs, ys = list(trace["x"]), list(trace["y"])
@@ -91,7 +91,7 @@ def _marks(trace: Mapping[str, Any], layout: Mapping[str, Any], canvas: Canvas) 
                 yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6" fill="{color}" opacity="{opacity:g}"/>'
 
 
-def _colors(marker: Mapping[str, Any], count: int) -> Sequence[str]:
+def _colors(marker: PlotlyPart, count: int) -> Sequence[str]:
     """A colour for each of so many marks: that of its edge for a ring, whose inside is the ground's."""
     color, edge = marker.get("color", "gray"), marker.get("line", {}).get("color")
     if edge and isinstance(color, str) and color.startswith("rgba(255,255,255"):
@@ -99,7 +99,7 @@ def _colors(marker: Mapping[str, Any], count: int) -> Sequence[str]:
     return [color] * count if isinstance(color, str) else list(color)
 
 
-def _axis(layout: Mapping[str, Any], letter: str, name: str, canvas: Canvas) -> _Axis:
+def _axis(layout: PlotlyPart, letter: str, name: str, canvas: Canvas) -> _Axis:
     """The axis of a trace, which says it by a short name ("y2")."""
     axis: PlotlyDict = layout[f"{letter}axis{name.removeprefix(letter)}"]
     (low, high), (first, last) = axis["range"], axis.get("domain", (0.0, 1.0))

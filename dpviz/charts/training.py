@@ -98,7 +98,7 @@ def accuracies_shown(accuracies: Sequence[Array]) -> Span | None:
     return max(0.0, min(lowest - 2 * room, early - 0.25 * room)), min(1.0, top + 0.25 * room)
 
 
-def aligned(figures: Sequence[Mapping[str, Any]]) -> list[look.PlotlyDict]:
+def aligned(figures: Sequence[look.PlotlyPart]) -> list[look.PlotlyDict]:
     """The same figures with plots that begin and end below each other, so that their axes can be read as one; titles
     stay where they were, at the charts' edges."""
     wide = {side: max(figure["layout"]["margin"][side] for figure in figures) for side in ("l", "r")}

@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.charts import browser
-from dpviz.charts.look import PlotlyDict
+from dpviz.charts.look import PlotlyDict, PlotlyPart
 
 SHORT = 16  # columns with fewer numbers stay as they are
 EXACT = 2.0**24  # whole numbers up to here are the same in float32
@@ -34,11 +34,11 @@ class Packer:
         self.columns: dict[str, str] = {}
         self._names: dict[tuple[str, bytes], str] = {}
 
-    def figure(self, figure: Mapping[str, Any], *, hover: bool = True) -> PlotlyDict:
+    def figure(self, figure: PlotlyPart, *, hover: bool = True) -> PlotlyDict:
         """The figure with names in place of its columns; without what only the hover reads if not `hover`."""
         return {"data": [self._trace(trace, hover) for trace in _called(figure["data"])], "layout": figure["layout"]}
 
-    def _trace(self, trace: Mapping[str, Any], hover: bool) -> PlotlyDict:
+    def _trace(self, trace: PlotlyPart, hover: bool) -> PlotlyDict:
         packed = {key: value for key, value in trace.items() if hover or key not in HOVER}
         for key in ("x", "y", "customdata"):
             if (name := self._column(packed.get(key))) is not None:
@@ -71,7 +71,7 @@ def _kind(column: NDArray[np.float64]) -> str:
     return "f8" if wide else "f4"
 
 
-def _called(traces: Sequence[Mapping[str, Any]]) -> list[PlotlyDict]:
+def _called(traces: Sequence[PlotlyPart]) -> list[PlotlyDict]:
     """Each trace with a name ("uid") that stays the same while its numbers change."""
     seen: Counter[str] = Counter()
     built = []
