@@ -76,6 +76,7 @@ class FieldControl:
         choices: what a choice below it says → the text that it enters.
         size: the field that "N" stands for in the number's text, where there is one.
         within: the smallest and the largest value of a number that has an answer here: its slider stops at no others.
+        runs: whether a button below lets its slider go through its stops by itself, until a second press.
         options: those of the field's options that mean something here, all where None; what is chosen of the others
             stays chosen, unseen.
         expert: whether only experts look for it; the others see it where it is not at its default, or was asked for.
@@ -90,6 +91,7 @@ class FieldControl:
     choices: Mapping[str, str] | None = None
     size: Number | None = None
     within: tuple[float, float] | None = None
+    runs: bool = False
     options: tuple[str, ...] | None = None
     expert: bool = False
     expert_options: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ MOST_STEPS = 100  # of undo and redo that are read
 # Slider, exact text, and what is said below, drawn and moved in the browser. Its state is {"entry": {"text": what was
 # entered, "exact": whether the slider or a choice wrote it, not a person, "n": a number that grows with every entry}}.
 _number = component("number")
+_run = component("run")  # it has no state: the number's own control tells the server
 
 
 class NumberControl(NamedTuple):
@@ -285,6 +286,11 @@ def _swatches(key: str, options: Sequence[str]) -> str:
         for place, line in lines.items()
         if line is not None
     )
+
+
+def run_button(field: Number, stops: Sequence[str] | None = None, name: str = "") -> None:
+    """A button that lets the number's slider go by itself through these stops, or all of the field's."""
+    _run(key=f"run.{name or field.key}", data={"field": field.key, "stops": list(stops or field.stops)})
 
 
 def flag(field: Flag) -> None:

@@ -20,12 +20,8 @@ from dpviz.questions.rendered import explained, headline, paragraphs, rendered
 from dpviz.ui import controls, history, page, plots, present, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.browser.routes import component
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
-
-# A button that lets a slider run by itself; it has no state: the number's own control tells the server.
-_run = component("run")
 
 KEY = "lecture"
 LEAVE_FOR = "papers"
@@ -123,7 +119,7 @@ def _answered(lecture: Lecture, number: int, stop: LectureStop, now: Reader) -> 
         for field in stop.moving:
             if field.key == stop.runs:
                 with st.container(key="present-run"):
-                    _run(key=f"run.{lecture.key}.{number}", data={"field": field.key, "stops": list(field.stops)})
+                    controls.run_button(field, name=f"{lecture.key}.{number}")
             controls.number_control(field).draw()
 
 

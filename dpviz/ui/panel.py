@@ -233,6 +233,8 @@ def _draw_field(field: AnyField, control: FieldControl) -> None:
     match field:
         case Number():
             _number(field, control).draw()
+            if control.runs:
+                controls.run_button(field, control.stops(field))
         case Several():
             controls.several(field, control.options)
         case Choice():

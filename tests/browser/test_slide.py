@@ -162,6 +162,22 @@ def test_a_run_goes_on_by_itself_until_the_room_says_stop(page: Page) -> None:
     assert float(text(page, "steps").input_value()) > stopped
 
 
+def test_draws_of_a_release_fall_one_by_one_until_a_second_press(page: Page) -> None:
+    open_page(page, "attack", aview="release")
+    main_area(page).get_by_text("Attacker", exact=True).first.click()
+    button = main_area(page).locator(".dpviz-play")
+    button.click()
+    page.wait_for_timeout(1500)
+    button.click()
+    wait_idle(page)
+    fallen = int(text(page, "onedraws").input_value())
+    assert 2 < fallen < 100
+    assert f"of {fallen} draws" in main_area(page).locator(".dpviz-strip").inner_text()
+    slider(page, "onedraws").focus()
+    page.keyboard.press("ArrowRight")  # one draw a key
+    expect(text(page, "onedraws")).to_have_value(str(fallen + 1))
+
+
 def test_a_stop_without_a_run_has_no_button_for_it(page: Page) -> None:
     open_page(page, "lecture", paper="filters", stop="2")
     assert main_area(page).locator(".dpviz-play").count() == 0

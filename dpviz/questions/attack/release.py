@@ -17,6 +17,7 @@ from dpviz.mechanisms import Laplace, RandomisedResponse, SampledGaussian
 from dpviz.questions import (
     DELTA,
     Answer,
+    FieldControl,
     Formula,
     Layout,
     Metric,
@@ -319,7 +320,10 @@ def layout(get: Reader) -> Layout:
         "exponential": (SCALE, SENSITIVITY, CANDIDATES, LEAD),
     }[kind]
     rounds = (ROUNDING,) if kind in ("laplace", "gaussian") else ()
-    return {"Question": (KIND, *noisy, PEOPLE, EPSILON, *rounds), "Attacker": (THRESHOLD, DRAWS, *experts(SEED))}
+    return {
+        "Question": (KIND, *noisy, PEOPLE, EPSILON, *rounds),
+        "Attacker": (THRESHOLD, FieldControl((DRAWS,), runs=True), *experts(SEED)),
+    }
 
 
 RELEASE = Question(
