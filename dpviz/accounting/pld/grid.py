@@ -227,8 +227,9 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
             groups[-1].append(i)
         else:
             groups.append([i])
-    ends = gaussian_epsilons(np.array([*gaussian.values()]), delta)
-    answers.update(zip(gaussian, zip(*(end.tolist() for end in ends), strict=True), strict=True))
+    if gaussian:
+        ends = gaussian_epsilons(np.array([*gaussian.values()]), delta)
+        answers.update(zip(gaussian, zip(*(end.tolist() for end in ends), strict=True), strict=True))
     for members in groups:
         used = [j for j, mechanism in enumerate(mechanisms) if mechanism.releases and rows[members, j].any()]
         active, counts = [mechanisms[j] for j in used], rows[np.ix_(members, used)]

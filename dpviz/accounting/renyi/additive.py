@@ -112,9 +112,6 @@ class AdditiveAccountant(Accountant):
         return composed_latex(self.conversion, float(bound.epsilon), float(bound.order), steps, delta)
 
 
-_FEW = 8  # mechanisms that take turns: their divergences are kept
-
-
 def times(divergence: Array, steps: Array) -> Array:
     """Divergences (…, orders) of as many steps (…); no steps cost nothing even where one costs infinitely much."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -137,6 +134,9 @@ def exact_divergence(noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders
     if sigma.size == 1:
         return renyi_of(SampledGaussian(sigma.item(), rate.item()), orders).reshape((*sigma.shape, len(orders)))
     return renyi_divergence(sigma[..., None], rate[..., None], np.array(orders))
+
+
+_FEW = 8  # mechanisms that take turns: their divergences are kept
 
 
 class RunningSum:
