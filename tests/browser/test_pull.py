@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 from benchmarks.compare_hand import every_slider
 from tests.browser.driver import no_traceback, open_page, wait_idle
 from tests.browser.test_hand import slider
+from tests.questions.asking import skeleton
 
 # What is painted in every animation frame, where it belongs to the value of the field and is not faded. A resize is
 # told after all that a page does in such a frame, and before it is painted.
@@ -64,17 +65,6 @@ def number(text: str) -> float:
     plain = re.sub(r"\s", "", text)
     found = re.search(r"[−-]?\d[\d.]*(e[+-]?\d+)?", plain)
     return float(found[0].replace("−", "-")) if found else math.nan
-
-
-def skeleton(text: str) -> str:
-    """A sentence without its numbers, and without the name of the bound that stands where PLD has no smaller ε.
-
-    A bound of 100 % is said in words.
-    """
-    text = re.sub(r"\bA guess (.*?) may be right every time", r"No guess \1 is right more than 100 % of the time", text)
-    text = re.sub(r" \((?:Rényi|moments|strong|basic|closed form)[^)]*\)", "", text)
-    number = r"\d+(?:[\u2009\u202f\u00a0 ]\d{3})*(?:\.\d+)?(?:e[−+-]?\d+)?"
-    return re.sub(number, "#", text).replace("# step,", "# steps,")
 
 
 def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:

@@ -31,6 +31,17 @@ def headline(question: Question[Any], answer: Answer[Any]) -> str:
     return re.sub(r"</?span[^>]*>", "", question.headline(answer))
 
 
+def skeleton(text: str) -> str:
+    """A sentence without its numbers, and without the name of the bound that stands where PLD has no smaller ε.
+
+    A bound of 100 % is said in words.
+    """
+    text = re.sub(r"\bA guess (.*?) may be right every time", r"No guess \1 is right more than 100 % of the time", text)
+    text = re.sub(r" \((?:Rényi|moments|strong|basic|closed form)[^)]*\)", "", text)
+    number = r"\d+(?:[\u2009\u202f\u00a0 ]\d{3})*(?:\.\d+)?(?:e[−+-]?\d+)?"
+    return re.sub(number, "#", text).replace("# step,", "# steps,")
+
+
 def default(field: Any) -> Any:
     """A reader of defaults."""
     return field.default

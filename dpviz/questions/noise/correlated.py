@@ -221,14 +221,10 @@ def with_levels(answer: Answer[CorrelatedFacts]) -> LinePlot:
 def headline(f: CorrelatedFacts) -> str:
     decayed = f"noise with <b>κ = {numbers.plain(f.best.decay)}</b> has <b>{numbers.percent(f.best.error)}</b>"
     banded = f"banded noise <b>{numbers.percent(f.best_band.error)}</b>"
-    if f.nothing:
-        return (
-            f"Nothing here: independent noise on <b>Poisson batches</b> has the least error, <b>{f.sampled_text}</b> "
-            f"of that of independent noise on fixed batches at the same ε. On fixed batches, {decayed} and {banded}."
-        )
+    nothing = ", less than both: correlated noise buys <b>nothing here</b>" if f.nothing else ""
     return (
         f"With fixed batches and at the same ε, {decayed} of the error of independent noise, and {banded}. Independent "
-        f"noise on Poisson batches has <b>{f.sampled_text}</b>."
+        f"noise on Poisson batches has <b>{f.sampled_text}</b>{nothing}."
     )
 
 

@@ -152,9 +152,9 @@ class Needs:
 
     @property
     def exactly(self) -> str:
-        """The noise that the numerical accountant needs, beside another's answer; empty where there is none yet."""
+        """The noise that the numerical accountant needs, beside another's answer: "…" until it is there."""
         need = self.needs.get(Tight.name)
-        answered = need is not None and 0 < (need.value or 0.0) < math.inf
+        answered = need is not None and (need.waits or 0 < (need.value or 0.0) < math.inf)
         if not answered or self.unknown != "noise_multiplier" or self.dp in (None, Tight.name):
             return ""
         return self.text(Tight.name)
