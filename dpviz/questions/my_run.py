@@ -7,7 +7,7 @@
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpviz.fields import AnyField, Number, numbers
 from dpviz.fields.parameters import PARAMETERS
@@ -115,6 +115,20 @@ PARTS = (
 )
 
 
+def _own(question: AnyQuestion | None) -> dict[str, AnyField]:
+    return {field.key: field for field in question.fields} if question else {}
+
+
+def as_asked(question: AnyQuestion | None, get: Reader) -> Reader:
+    """A reader of a run's settings as a question has them: N starts at another value on Langevin."""
+    own = _own(question)
+
+    def read(field: AnyField, /) -> Any:
+        return get(own.get(field.key, field))
+
+    return read
+
+
 def phrases(get: Reader) -> list[Phrase]:
     """The run, part by part."""
     return [part.phrase(get) for part in PARTS]
@@ -208,10 +222,13 @@ def as_poisson(question: AnyQuestion | None, get: Reader) -> PoissonRun | None:
     return PoissonRun([*changed.items(), (kinds.KIND, new)], words)
 
 
-def controls(get: Reader) -> list[FieldControl]:
-    """The controls of all its parts."""
-    items = (*kinds.controls(get), TRIED, *[LAW] * (get(TRIED) > 1))
-    return [replace(control(item), expert=False) for item in items]
+def controls(question: AnyQuestion | None, get: Reader) -> list[FieldControl]:
+    """The controls of all its parts, of the question's own fields where it has them."""
+    own: dict[str, AnyField] = {field.key: field for field in question.fields} if question else {}
+    items = [control(item) for item in (*kinds.controls(get), TRIED, *[LAW] * (get(TRIED) > 1))]
+    return [
+        replace(one, expert=False, fields=tuple(own.get(field.key, field) for field in one.fields)) for one in items
+    ]
 
 
 @dataclass(frozen=True)

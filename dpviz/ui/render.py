@@ -171,7 +171,7 @@ def _result(shown: Page, question: AnyQuestion, now: SettingsSnapshot, *, alone:
     plot_of, slide = _beside_pins(shown, question), present.presenting()
     preset = history.preset()
     show: Render = Alone(question.key, slide)
-    drawn = [*strip.fields(now), *panel.in_view(shown, question, now)]
+    drawn = [*strip.fields(question, now), *panel.in_view(shown, question, now)]
     if history.pins() or preset:
         show = _beside_print(question, asked, preset, plot_of, slide=slide)
     words = plots.live_plot(

@@ -50,8 +50,8 @@ def _drawn(shown: Page | None) -> None:
         if history.changed():  # by one of its fields: the whole page follows
             history.record(history.link())
             st.rerun()
-    now = state.snapshot()
-    question = shown.question(now) if shown else None
+    question = shown.question(state.snapshot()) if shown else None
+    now = SettingsSnapshot(my_run.as_asked(question, state.get))
     with st.container(key="dpviz-run"):
         data = {
             **in_words(question, now),
@@ -65,7 +65,7 @@ def _drawn(shown: Page | None) -> None:
         _strip(key=Keys.STRIP, data=data, on_open_change=history.take_entries, on_go_change=partial(_go, question))
         if is_open():
             with st.container(key="dpviz-run-fields"):
-                panel.draw_in_strip(fields(now), now)
+                panel.draw_in_strip(fields(question, now), now)
     if words := my_run.caution(question, now):
         page.note(words, "caution")
     if poisson := my_run.as_poisson(question, now):
@@ -79,7 +79,7 @@ def _is_here(way: my_run.NextQuestion, question: AnyQuestion | None) -> bool:
 
 def in_words(question: AnyQuestion | None, get: Reader) -> Mapping[str, Any]:
     """What the browser draws of the run, and what its last change did where that was another mechanism."""
-    phrases = [phrase._asdict() for phrase in my_run.phrases(get)]
+    phrases = [phrase._asdict() for phrase in my_run.phrases(my_run.as_asked(question, get))]
     return {"run": {"phrases": phrases, "unused": my_run.unused(question, get), "change": _change(get)}}
 
 
@@ -100,9 +100,9 @@ def is_open() -> bool:
         return False
 
 
-def fields(now: SettingsSnapshot) -> Sequence[FieldControl]:
+def fields(question: AnyQuestion | None, now: SettingsSnapshot) -> Sequence[FieldControl]:
     """The controls that are shown in it."""
-    return my_run.controls(now) if is_open() else []
+    return my_run.controls(question, now) if is_open() else []
 
 
 def _set(values: Sequence[tuple[AnyField, float | str]]) -> None:

@@ -7,7 +7,7 @@ from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.check import fields as claim
 from dpviz.questions.check.question import CHECK
 from dpviz.questions.layout import of_texts
-from dpviz.questions.mechanism import SIGMA, STEPS
+from dpviz.questions.mechanism import SIGMA, SIZE, STEPS
 from tests.ui.driver import components, controls, enter, go_to, group, open_app, open_part, press, put, said, set_to
 
 pytestmark = pytest.mark.usefixtures("without_slow_parts")
@@ -190,6 +190,20 @@ SHUFFLED = "σ 1.1 · 256 of 60 000 · 60 epochs · shuffled in every epoch · 5
 def test_every_page_says_the_run_and_what_of_it_it_cannot_use(place: str, query: str, unused: str) -> None:
     at = open_app(place, f"{RUN}&{query}" if query else RUN)
     assert strip(at) == (SHUFFLED, unused)
+
+
+@pytest.mark.parametrize("key", ["langevin_clip", "langevin_size", "compose"])
+def test_the_strip_says_the_data_set_that_the_page_computes_with(key: str) -> None:
+    """Langevin starts at the N of its paper; the strip is drawn before anything of the page has been read."""
+    place = next(page for page in PAGES if QUESTIONS[key] in page.questions)
+    at = open_app(place.key, f"{place.view}={QUESTIONS[key].asked_as}")
+    (size,) = [field for field in QUESTIONS[key].fields if field.key == SIZE.key]
+    assert f" of {size.show(size.default)} ·".replace("\u202f", " ") in strip(at)[0]
+
+
+def test_the_open_strip_shows_the_page_s_own_data_set() -> None:
+    at = put(open_app("langevin", "lview=clip"), "strip", {"open": True})
+    assert controls(at)["n"]["text"] == "50000"
 
 
 def test_a_page_that_counts_t_otherwise_warns() -> None:
