@@ -22,6 +22,7 @@ field => {
   window.pulled = new Map();
   const look = () => {
     if (document.documentElement.hasAttribute("data-dpviz-behind")) return;
+    if (!document.querySelector(".dpviz-chart")) return; // there is no result, and no chart that follows the hand
     const value = document.querySelector(`.dpviz-number[data-field="${field}"] input[type="text"]`)?.value;
     const headline = text(document.querySelector(".dpviz-headline"));
     const cells = [...document.querySelectorAll(".dpviz-strip > div")];

@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from dpviz import _validate
 from dpviz._remember import remembered
@@ -21,6 +21,7 @@ CONFIDENCE = 0.95  # of every bound here: it exceeds the true ε in at most one 
 CELLS = 48  # into which the rates of false alarms are cut that the joint test tries
 RARE = 1e-12  # probability of false alarms beyond those that are added up one by one; counted as evidence
 LARGEST = 50.0  # ε beyond which no bound is looked for
+WIDTH = 1e-7  # of ε, to which the joint bound is found
 
 
 class Counts(NamedTuple):
@@ -104,21 +105,24 @@ def joint_bound(counts: Counts, delta: float, confidence: float = CONFIDENCE) ->
     least = _least_hits(counts, delta, alarms)
     weights = stats.binom.pmf(alarms, counts.without, edges[:-1, None])
 
-    def refused(epsilon: float) -> bool:
+    def excess(epsilon: float) -> float:
+        """ln of p over the doubt, which rises with ε: at most 0 where all pairs of rates are refused."""
         rates = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
         beyond = np.where(least > 0, special.bdtrc(np.maximum(least - 1, 0), counts.with_it, rates[:, None]), 1.0)
         p = float((weights * beyond).sum(axis=1).max()) + RARE + outside
-        return p <= doubt
+        return math.log(p / doubt)
 
-    if not refused(0.0):
+    if excess(0.0) > 0.0:
         return 0.0
     bottom, top = 0.0, 1.0
-    while top < LARGEST and refused(top):
+    while excess(top) <= 0.0:
+        if top > LARGEST:
+            return top
         bottom, top = top, 2.0 * top
-    for _ in range(24):
-        middle = 0.5 * (bottom + top)
-        bottom, top = (middle, top) if refused(middle) else (bottom, middle)
-    return bottom
+    bound = float(optimize.brentq(excess, bottom, top, xtol=WIDTH))
+    while excess(bound) > 0.0:
+        bound -= WIDTH
+    return max(bound, bottom)
 
 
 def _least_hits(counts: Counts, delta: float, alarms: np.ndarray) -> np.ndarray:
