@@ -378,6 +378,7 @@ def test_rare_large_losses_need_one_finer_grid_alone(
     [
         (4.0, 0.01, 10_000, 1.26),
         (170.0, 0.26, 3_700_000, 0.418),  # δ near 1: a coarse grid
+        (4.0, 0.01, 4_900_000, 2.0),  # δ nearer to 1: a very fine one, which is short
         (0.43, 1e-6, 150, 0.383),  # a finer one
         (0.7, 8e-5, 240_000, 0.089),  # two
         (2.2, 4.6e-6, 320_000, 0.1),  # what is added takes a grid of its own

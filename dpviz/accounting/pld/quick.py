@@ -173,10 +173,10 @@ def quick_delta(mechanism: Mechanism, steps: int, epsilon: float, least: float =
         if most <= least:
             return most
     delta = math.exp(min(max(log_delta, -600.0), -5.0))
-    finer = partial(_one_grid, finer=0.125)
+    finer = [partial(_one_grid, finer=0.125**look) for look in (1, 2, 3)]  # the last ones where δ is near 1
     rare = two_grids.worth_it(mechanism, float(steps))
     below, most = 0.0, 1.0
-    for look in (_one_grid, _two_grids, finer) if rare else (_one_grid, finer):
+    for look in (_one_grid, *[_two_grids] * rare, *finer):
         low, high = look(mechanism, float(steps), epsilon, delta)
         below, most = max(below, low), min(most, high)
         if most <= 1.1 * max(below, least):
