@@ -54,10 +54,8 @@ def show() -> None:
 
 def _page() -> None:
     page.begin("home", (STOP,))
-    live = st.container()
+    _live()
     _answers()
-    with live:
-        _live()
 
 
 def _opening() -> None:
@@ -66,10 +64,12 @@ def _opening() -> None:
         st.title("See differential privacy")
         first = STOPS[0]
         guess = attack(joined("home", first.question, compute(first.question, _reader(first))).answer)
-        st.html(f'<div class="dpviz-opening">{PICTURE}<div class="seen">{_dial(guess)}</div></div>')
+        with st.container(key="home-picture"):
+            st.html(f'<div class="dpviz-opening">{PICTURE}<div class="seen">{_dial(guess)}</div></div>')
         with st.container(key="home-noise"):
             controls.number_control(mechanism.SIGMA).draw(in_strip=True)
-        st.html(f'<p class="dpviz-opening-text">{WORDS["opening"]}</p>')
+        with st.container(key="home-text"):
+            st.html(f'<p class="dpviz-opening-text">{WORDS["opening"]}</p>')
         st.html('<h2 class="dpviz-doors">What did you come for?</h2>')
         with st.container(key="home-doors"):
             for door in (door for door in WORDS["doors"] if door["page"] in page.ENTRIES):

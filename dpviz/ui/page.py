@@ -236,7 +236,7 @@ def _presets(offered: tuple[Preset, ...]) -> None:
     st.selectbox(
         "Preset",
         ["", *names],
-        format_func=lambda k: names.get(k, "– a paper's setting –"),
+        format_func=lambda k: names.get(k, "– none –"),
         key=key,
         on_change=history.choose_preset,
         help="Settings of published figures. Diamonds are printed values.",

@@ -40,6 +40,7 @@ least => {
   const fields = [...main.querySelectorAll("input[type=text]")].filter(seen);
   const dotted = (e) => getComputedStyle(e).textOverflow === "ellipsis";
   const clipped = fields.filter((e) => e.scrollWidth > e.clientWidth + 1 && !dotted(e));
+  const run = [...main.querySelectorAll(".dpviz-run .line")].filter((e) => e.scrollWidth > e.clientWidth + 1);
   const said = (e) => /[^◆\\s]/.test(e.textContent); // and no place for a hover
   const named = main.querySelectorAll(".js-plotly-plot text, .dpviz-chips button");
   const words = [...named].filter((e) => seen(e) && said(e));
@@ -53,7 +54,8 @@ least => {
   const name = (e) => e.getAttribute("aria-label") || e.textContent || e.value || e.outerHTML.slice(0, 80);
   const notes = [...main.querySelectorAll(".dpviz-strip .note")];
   const cut = notes.filter((e) => e.firstElementChild.offsetWidth > e.clientWidth);
-  return { cut: cut.map((e) => e.textContent), small: small.map(name), clipped: clipped.map(name), beyond, overlaps };
+  const whole = { small: small.map(name), clipped: [...clipped, ...run].map(name) };
+  return { ...whole, cut: cut.map((e) => e.textContent), beyond, overlaps };
 }
 """
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.driver import ROOT, main_area, no_traceback, open_page
+from tests.browser.driver import LOOKS, PHONE, ROOT, main_area, no_traceback, open_page
 from tests.browser.test_hand import slider
 
 # Where title, headline, chart and each number's control stand, at every animation frame: how far each was from its
@@ -106,6 +106,22 @@ new PerformanceObserver((list) => {
       shifts.push({ wide: Math.min(from.width, to.width) / innerWidth, right: to.x - from.x });
 }).observe({ type: "layout-shift", buffered: true });
 """
+
+
+# How much of the window moves while a page loads, and by how much: the sum of Chromium's layout shifts.
+SHIFTED = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) shifted += value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("page", [PHONE, *LOOKS], indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+def test_home_keeps_its_place_while_it_loads(page: Page) -> None:
+    page.add_init_script(SHIFTED)
+    open_page(page)
+    assert 0 < page.evaluate("() => shifted") < 0.04
 
 
 def test_the_side_bar_finds_its_room_when_it_comes(page: Page) -> None:

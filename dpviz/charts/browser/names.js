@@ -3,6 +3,8 @@
 import { made } from "./dom.js";
 import { nodes } from "./over.js";
 
+const [EXPONENT, JOINER] = [/\de-(?=\d)/g, "\u2060"]; // a line may not end within 1e-5
+
 export class Names {
   constructor(plot, changed) {
     this.plot = plot;
@@ -69,7 +71,7 @@ export class Chips {
       const chip = made("button", "", made("li", "", this.list), { type: "button" });
       chip.setAttribute("aria-pressed", !this.names.hidden.has(line));
       chip.addEventListener("click", () => this.names.toggle(line));
-      chip.append(...nodes(text));
+      chip.append(...nodes(text.replace(EXPONENT, `$&${JOINER}`)));
       chip.style.borderColor = chip.querySelector("[style*='color']").style.color; // of the name
     }
   }

@@ -164,7 +164,7 @@ def along_runs(f: AuditFacts, scores: Scores) -> LinePlot:
     return LinePlot(
         Axis(
             "runs with the canary, and as many without", name="runs", kind="steps", hover="%{x:,d} runs a side",
-            shown=(0.0, 1.02 * f.available),
+            shown=(0.0, float(f.available)),
         ),
         Axis("ε that the runs show, at least", name="ε", shown=(0.0, top), write=numbers.down),
         lines,

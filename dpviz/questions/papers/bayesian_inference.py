@@ -92,7 +92,7 @@ def plot(runs: Inferred, printed: PrintedRow) -> LinePlot:
     shown = (0.8 * min(bayesian, dp, runs.moments.min()), 1.4 * max(runs.bayesian.max(), runs.moments.max(), dp))
     marks = tuple(np.sort(np.concatenate([runs.moments, runs.bayesian])))
     moments, y = runs.moments[order], mean[order]
-    weaker = "Bayesian (weaker), δ_μ = 1e-10"
+    weaker = "Bayesian (weaker), δ<sub>μ</sub> = 1e-10"
     return LinePlot(
         x=Axis(
             "ε of the whole run",

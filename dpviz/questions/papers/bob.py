@@ -90,7 +90,7 @@ def headline(f: BobFacts) -> str:
 
 
 def metrics(f: BobFacts) -> Iterator[Metric]:
-    yield Metric("Smallest ε", numbers.up(f.epsilon), "that both answers allow")
+    yield Metric("Smallest ε", f"≥ {numbers.down(f.epsilon)}", "that both answers allow")
     yield Metric("Belief that Bob is in", numbers.percent(f.belief, 4), "after “cancer”, even odds before")
     yield Metric("Right guesses", numbers.percent(f.right, 4), "from this one answer")
 
