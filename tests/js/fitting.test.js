@@ -6,7 +6,7 @@ import test from "node:test";
 import { browser } from "./elements.js";
 
 browser();
-const { fitted } = await import("dpviz/fitting.js");
+const { emptyTop, fitted } = await import("dpviz/fitting.js");
 
 const ticks = { tickvals: [0, 50, 100], ticktext: ["0", "50", "100"] };
 const side = (first, last) => ({ range: [0, 100], domain: [first, last], ...ticks });
@@ -62,4 +62,14 @@ test("names of upright guides that would lie on each other on a phone stand in r
   assert.deepEqual(rows, [0, -18, -36, 3]);
   const apart = fitted({ data: [], layout: { ...layout, annotations: [named("a", 0.1), named("b", 0.5)] } }, { clientWidth: 400 }, 310);
   assert.deepEqual(apart.layout.annotations.map((note) => note.yshift + 0), [0, 0]);
+});
+
+test("a slide takes from a chart's top what is empty, and no name that stands above its plot", () => {
+  const title = { text: "ε", yref: "paper", y: 1, yanchor: "bottom", yshift: 7, font: { size: 13 } };
+  const row = (k) => ({ text: "mean", yref: "paper", y: 1, yanchor: "bottom", yshift: 3 + 17 * k, font: { size: 12.5 } });
+  const guide = { text: "C", yref: "paper", y: 1, yanchor: "top", yshift: 0, font: { size: 12 } };
+  assert.equal(emptyTop({ margin: { t: 48 }, annotations: [title, guide] }), 25.4);
+  assert.equal(emptyTop({ margin: { t: 48 } }), 26);
+  assert.equal(emptyTop({ margin: { t: 31 }, annotations: [row(0)] }), 13);
+  assert.equal(emptyTop({ margin: { t: 31 }, annotations: [row(0), row(1)] }), 0);
 });

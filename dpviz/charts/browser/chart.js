@@ -9,7 +9,7 @@ import { counted, made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { withEarlier } from "./earlier.js";
 import { Explanation } from "./explanation.js";
-import { fitted, heightHere, isNarrow, slideScale } from "./fitting.js";
+import { emptyTop, fitted, heightHere, isNarrow, slideScale } from "./fitting.js";
 import { Frames, fromServer } from "./frames.js";
 import { Grips } from "./grips.js";
 import { hear, listen } from "./heard.js";
@@ -125,6 +125,7 @@ class MountedChart {
   fitIn({ resized = !this.shown } = {}) {
     const found = this.data.words?.notes?.matchAll(/dpviz-(?:caution|problem)"[^>]*>(.*?)<\/div>/gs) ?? [];
     const cautions = [...found].map(([, words]) => words.replace(/<[^>]*>/g, "").length);
+    if (this.data.enlarged) this.plot.style.setProperty("--dpviz-empty", `${emptyTop(this.whole.layout)}px`);
     const scale = this.data.enlarged ? slideScale(this.plot, this.whole.layout, cautions) : null;
     if (resized || scale < this.scale) { // names that came since leave less room for the plot
       this.scale = scale;

@@ -11,10 +11,10 @@ const [WIDE, LOWEST, HIGHEST, STEP] = [961, 330, 900, 10]; // pixels: of a windo
 const [BELOW, CAUTION, LINE_HIGH] = [150, 30, 18]; // pixels below such a chart that are in sight without scrolling, of a caution, and of each more line of it
 // Presented: the pixels of a usual page that are as high as the window; what stands below the chart, in pixels and in
 // shares of the window's height; and the share of the window that all plots have at least, of which type makes room.
-const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05 };
+const SLIDE = { high: 560, below: 66, share: 0.075, plots: 0.458, step: 0.05, empty: 26 };
 const TABLET = 0.29; // of a window's height: a chart above all controls
 const EDGE = 12; // pixels right of the plot
-const LETTER = 6.6; // pixels of one, about
+const [LETTER, LETTER_HIGH] = [6.6, 1.2]; // pixels of one, about, and its height in sizes of its font
 const LABEL = 15; // pixels from one label of an upright axis to the next, at least
 const [PANEL, BELOW_PANEL] = [240, 76]; // pixels from one of stacked panels to the next, and of the axis and the name between them
 const [ROW, BAR, BESIDE] = [36, 60, 150]; // pixels of a row that has its name above its dot, above its bar, and of the words right of all dots, at most
@@ -32,6 +32,13 @@ export function slideScale(plot, { margin }, cautions) {
   let scale = most;
   while (scale > 1 && taken(scale) < wanted) scale -= SLIDE.step;
   return Math.max(scale, 1);
+}
+
+// Pixels at a chart's top, of a slide's at most, in which nothing stands: above the title of its axis and the names over its plot.
+export function emptyTop({ annotations = [], margin }) {
+  const above = annotations.filter(({ yref, y, yanchor }) => yanchor === "bottom" && y === 1 && /^paper$|domain$/.test(yref));
+  const reached = above.map(({ yshift = 0, font }) => margin.t - yshift - LETTER_HIGH * font.size);
+  return Math.max(Math.min(SLIDE.empty, ...reached), 0);
 }
 
 // Where a chart stands, --dpviz-below may say what is below it, in pixels.

@@ -140,20 +140,19 @@ def epochs_text(epochs: float) -> str:
 def headline(f: TrainedFacts) -> str:
     if not f.arms:
         return "No policy is switched on: choose one beside the chart."
-    if f.early:
-        runs, sought = "to 80 % accuracy, with an odometer", "epochs and ε"
-    else:
-        runs, sought = f"with the budget <b>ε = {numbers.up(f.budget)}</b>", "epochs and reached these accuracies"
     results = []
-    for key in f.arms:
-        result = numbers.probability(f.last(key, "accuracy").mean)
+    for k, key in enumerate(f.arms):
+        epochs = f"<b>{epochs_text(f.last(key, 'epochs').mean)}</b>{' epochs' * (k == 0)}"
         if f.early:
-            result = f"ε = {numbers.up(f.last(key, 'odometer').mean)}"
-        results.append(f"{NAMES[key]} <b>{epochs_text(f.last(key, 'epochs').mean)}</b>, <b>{result}</b>")
-    return (
-        f"Trained on 10,000 digits {runs} at δ = {numbers.delta(f.delta)}, the policies needed these {sought} "
-        f"(mean of {f.seeds} seeds): {'; '.join(results)}."
-    )
+            results.append(f"{NAMES[key]} {epochs} (<b>ε = {numbers.up(f.last(key, 'odometer').mean)}</b>)")
+        else:
+            accuracy = numbers.probability(f.last(key, "accuracy").mean)
+            results.append(f"{NAMES[key]} <b>{accuracy}</b> in {epochs}")
+    if f.early:
+        answer, how = f"80 % accuracy took: {', '.join(results)}.", "with an odometer"
+    else:
+        answer, how = f"Accuracy: {', '.join(results)}.", f"with the budget <b>ε = {numbers.up(f.budget)}</b>"
+    return f"{answer} Trained on 10,000 digits {how} at δ = {numbers.delta(f.delta)} (mean of {f.seeds} seeds)."
 
 
 def metrics(f: TrainedFacts) -> Iterator[Metric]:
