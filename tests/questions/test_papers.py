@@ -10,6 +10,7 @@ from scipy.stats import beta, binom
 import dpviz
 from dpviz import renyi_divergence
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon
+from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.charts import LinePlot, Panels, look
 from dpviz.charts.axes import Box
 from dpviz.charts.labels import text_width
@@ -143,6 +144,19 @@ def test_the_theorems_noise_is_accepted_and_c2_is_its_constant() -> None:
     x, least = curve(answer, "moments")
     assert (np.diff(least) >= 0).all()
     assert x[0] < 10_000 < x[-1]
+
+
+def test_the_exact_tail_is_no_lower_between_its_points_than_at_them() -> None:
+    """log δ bends down: straight lines between points that are far apart would show less δ than there is."""
+    answer = asked_whole(TAIL)
+    (band,) = answer.plot.bands  # type: ignore[attr-defined]
+    x, upper = np.asarray(band.x), np.asarray(band.upper)
+    seen = np.flatnonzero((upper[1:] > 1e-11) & (x[1:] - x[:-1] > 0.01))[::6]
+    assert seen.size >= 4
+    for k in seen:
+        between = 0.5 * float(x[k] + x[k + 1])
+        least = float(tight_delta(answer.facts.mechanism, answer.facts.steps, between).lower)
+        assert math.sqrt(upper[k] * upper[k + 1]) > 0.99 * least
 
 
 def test_the_tail_bound_inverts_the_accountant_and_lies_above_the_tight_delta() -> None:

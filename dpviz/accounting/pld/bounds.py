@@ -166,11 +166,17 @@ def tight_profile(mechanism: Mechanism, steps: int, points: int = 200) -> TightP
     last = float(tight_epsilon(mechanism, [count], 1e-10).upper[0])
     if not math.isfinite(last):
         raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")
-    epsilon = np.linspace(0.0, max(last, 1e-6), points)
-    lower, upper = _profile(mechanism, count, epsilon)
+    return tight_curve(mechanism, steps, np.linspace(0.0, max(last, 1e-6), points))
+
+
+def tight_curve(mechanism: Mechanism, steps: int, epsilon: ArrayLike) -> TightProfile:
+    """Lower and upper δ at each ε ≥ 0, rising, (points,): as `tight_delta`, but a few grids answer for all."""
+    each = np.asarray(epsilon, dtype=float)
+    count = float(mechanism.counted(_validate.whole(0, steps=steps)))
+    lower, upper = _profile(mechanism, count, each)
     if mechanism.least != mechanism:
-        lower, _ = _profile(mechanism.least, count, epsilon)
-    return TightProfile(epsilon, lower, upper)
+        lower, _ = _profile(mechanism.least, count, each)
+    return TightProfile(each, lower, upper)
 
 
 def _profile(mechanism: Mechanism, count: float, epsilon: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._arrays import Array
 from dpviz.accounting.methods import Moments, Tight
-from dpviz.accounting.pld.bounds import tight_delta
+from dpviz.accounting.pld.bounds import tight_curve, tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, within_one_percent
 from dpviz.charts import Axis, Band, Guide, Line, LinePlot, look
 from dpviz.charts.marks import floats
@@ -23,7 +23,7 @@ ORDERS = np.arange(1.0, 33.0)
 SHOWN_ORDERS = (1, 2, 4, 8, 16, 32)
 LEAST_DELTA = 1e-12
 MOST_EPSILON = 200.0  # up to which the tight δ is computed: beyond, grids grow and nothing is gained
-TIGHT_POINTS = 9
+TIGHT_POINTS = 49
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def tight_tail(answer: Answer[TailFacts]) -> Band:
     """δ from below and above."""
     f = answer.facts
     x = places(f.end, f.epsilon)
-    intervals = [tight_delta(f.mechanism, f.steps, float(each)) for each in x]
-    lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
-    here = x == f.epsilon
+    curve, asked = tight_curve(f.mechanism, f.steps, x), tight_delta(f.mechanism, f.steps, f.epsilon)
+    lower, upper, here = curve.lower, curve.upper, x == f.epsilon
+    lower[here], upper[here] = float(asked.lower), float(asked.upper)
     upper[here] = within_one_percent(upper[here], np.asarray(tail_soon(answer).upper))
     lower, upper = (np.maximum(end, LEAST_DELTA / 10.0) for end in (lower, upper))
     return Band(Tight().label, x, lower, upper, key=Tight.name)
