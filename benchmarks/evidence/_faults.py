@@ -2469,4 +2469,32 @@ FAULTS = (
         "next(finer, ticks)",
         "tests/charts/test_axes.py::test_log_ticks_fit",
     ),
+    Fault(
+        "on a phone the name of an upright guide lies on that of a level",
+        "dpviz/charts/names.py",
+        "covered = [any(_apart(box, other, plane) <= 0.0 for other in taken) for box in boxes]",
+        "covered = [False for box in boxes]",
+        "tests/charts/test_line_plot.py::test_on_a_phone_the_name_of_an_upright_guide_makes_way_for_that_of_a_level",
+    ),
+    Fault(
+        "a phone shows names of guides and rings where a large window has them",
+        "dpviz/charts/browser/fitting.js",
+        "&& !ANEW.has(note.name));",
+        ");",
+        "tests/js/test_javascript.py::test_scripts",
+    ),
+    Fault(
+        "one address with many sessions keeps all others from their turn",
+        "dpviz/ui/public/limits.py",
+        "self._lines[address] = line",
+        "self._lines = OrderedDict({address: line} | self._lines)",
+        "tests/ui/test_public.py::test_one_address_with_many_sessions_makes_its_own_line_long",
+    ),
+    Fault(
+        "a page that is begun again gives its turn away and runs on",
+        "dpviz/ui/public/messages.py",
+        'return "script_restarted", data',
+        "return kind, data",
+        "tests/ui/test_public.py::test_a_page_that_is_begun_again_keeps_its_turn",
+    ),
 )

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -27,6 +27,7 @@ FINER: Final = ((1, 1.5, 2, 3, 5, 7), (1, 2, 3, 5))  # of a decade, where 1-2-5 
 DECADES: Final = 24.0
 TOP, BOTTOM = 46, 52  # pixels above the plot, and below it: ticks and the x axis' title
 WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
+PHONE = 320.0, 290  # pixels of a plot's width and of a chart's height on a phone, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,20 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Both axes of a figure that is `height` pixels high."""
+    """Both axes of a figure that is `height` pixels high.
+
+    Attributes:
+        across: pixels of the plot's width; None for about those that a large window has.
+    """
 
     x: AxisScale
     y: AxisScale
     height: int
+    across: float | None = None
+
+    def on_phone(self) -> Self:
+        """The same axes at a phone's size."""
+        return replace(self, across=PHONE[0], height=PHONE[1])
 
     @property
     def inner(self) -> int:
@@ -101,7 +111,7 @@ class Plane:
     @property
     def width(self) -> float:
         """Pixels of the plot's width, about: a browser decides. Only to tell which places are far apart."""
-        return min(WIDTH, WIDE * self.height)
+        return self.across or min(WIDTH, WIDE * self.height)
 
     def shows(self, x: float, y: float) -> bool:
         return 0.0 <= self.x.share(x) <= 1.0 and 0.0 <= self.y.share(y) <= 1.0

@@ -1,5 +1,6 @@
 """The names of what is drawn, in place of a legend: at lines' ends or on them, of areas, floors, regions and guides."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.charts import look
-from dpviz.charts.axes import Box, Plane, Span
+from dpviz.charts.axes import AxisScale, Box, Plane
 from dpviz.charts.labels import pushed_apart, shortened, small, text_width
 from dpviz.charts.marks import Area, Band, Floor, Guide, Line, Reference, Region, Ring, floats
 from dpviz.charts.traces import Trace, clipped
@@ -19,7 +20,7 @@ Annotation = look.PlotlyDict
 GAP, AIR = 17, 4  # pixels from one name to the next, and from the plot's edges
 LONGEST = 30  # letters of a name
 RISE = 11  # pixels that a name inside the plot stands above or below its line's end
-UPRIGHT = "upright"  # what the name of a guide that stands upright is called
+UPRIGHT, LEVEL = "upright", "level"  # what the names of guides are called
 LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 
 _PAPER: Annotation = {"xref": "paper", "yref": "paper"}
@@ -35,6 +36,7 @@ _UNDER = np.linspace(0.35, 0.97, 32)  # of the plot's width: above a reference's
 _NARROW = 400.0  # pixels of a plot beside the controls of a small window
 _INDENT = 6  # pixels from a guide, or its end, to its name
 _KNOB = 24  # the same where the knob is that pulls it
+_ROW, _ROWS = 16, 6  # pixels from one row of names of upright guides to the next, and rows that are tried
 _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
 
 
@@ -297,16 +299,22 @@ def hover_note(x: float, y: float, text: str, plane: Plane) -> Annotation:
 
 
 def ring_names(
-    rings: Sequence[Ring], lines: Sequence[Line], bands: Sequence[Band], guides: Sequence[Guide], plane: Plane
+    rings: Sequence[Ring],
+    lines: Sequence[Line],
+    bands: Sequence[Band],
+    guides: Sequence[Guide],
+    plane: Plane,
+    words: Sequence[Annotation] = (),
 ) -> list[Annotation]:
-    """Beside rings that have one: near their rings, where lines, guides, other rings and their names leave room."""
+    """Beside rings that have one: near their rings, where lines, guides, other rings and words leave room; `words`: on
+    the plot already."""
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     courses += [plane.course(x, band.x, band.upper) for band in bands]
     courses += [np.full_like(x, plane.y.share(guide.at)) for guide in guides if guide.axis == "y"]
     uprights = [plane.x.share(guide.at) for guide in guides if guide.axis == "x"]
-    marks = [Box(plane.x.share(ring.x), plane.y.share(ring.y), _RING, _RING) for ring in rings]
-    taken = [*marks, *_bars(rings, plane)]
+    marks = _spots(rings, plane)
+    taken = [*marks, *_bars(rings, plane), *boxes_of(words, plane)]
     names = []
     for ring, mark in zip(rings, marks, strict=True):
         if not ring.name:
@@ -324,9 +332,9 @@ def ring_names(
         best = int(_costs(mark, boxes, others, courses, uprights, plane).argmin())
         taken.append(boxes[best])
         dx, dy = places[best]
-        words = look.named(f"<b>{ring.name}</b>", ring.color)
+        text = look.named(f"<b>{ring.name}</b>", ring.color)
         where: Annotation = {"name": "ring", "x": plane.x.raw(ring.x), "y": plane.y.raw(ring.y), "xanchor": "center"}
-        names.append(small(words, size=look.LABEL_SIZE, **where, yanchor="middle", xshift=round(dx, 1), yshift=dy))
+        names.append(small(text, size=look.LABEL_SIZE, **where, yanchor="middle", xshift=round(dx, 1), yshift=dy))
     return names
 
 
@@ -450,44 +458,91 @@ def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:
     return names
 
 
-def guide_marks(
-    guides: Sequence[Guide], plane: Plane, traces: Sequence[Trace]
-) -> tuple[list[look.PlotlyDict], list[Annotation], list[str]]:
-    """The guides' lines and names, and what is to be said of those that the axes do not reach; `traces` is drawn
-    already."""
-    lines, notes = [], list[str]()
-    names: list[Annotation] = []
+def guide_lines(guides: Sequence[Guide], plane: Plane) -> tuple[list[look.PlotlyDict], list[str]]:
+    """The guides' lines, and what is to be said of those that the axes do not reach."""
+    stroke = {"color": look.rgba(look.QUIET, 0.8), "width": 1.5, "dash": "dash"}
+    lines = [_straight(guide.axis, _place(guide, plane), **stroke) for guide in guides if _crosses(guide, plane)]
+    beyond = [guide for guide in guides if guide.noted and not _crosses(guide, plane)]
+    return lines, [f"{guide.name} lies outside the chart." for guide in beyond]
+
+
+def _place(guide: Guide, plane: Plane) -> float:
+    """In shares of the plot."""
+    return (plane.y if guide.axis == "y" else plane.x).share(guide.at)
+
+
+def _crosses(guide: Guide, plane: Plane) -> bool:
+    return -1e-9 <= _place(guide, plane) <= 1 + 1e-9
+
+
+def guide_names(
+    guides: Sequence[Guide],
+    plane: Plane,
+    traces: Sequence[Trace],
+    words: Sequence[Annotation] = (),
+    rings: Sequence[Ring] = (),
+) -> list[Annotation]:
+    """The guides' names, those of levels first: where curves, rings and other words leave room.
+
+    Args:
+        traces: drawn already.
+        words: on the plot already.
+    """
     x = np.linspace(0.0, 1.0, 200)
     curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
     courses = [plane.course(x, trace["x"], trace["y"]) for trace in curves]
-    levels = [plane.y.share(guide.at) for guide in guides if guide.axis == "y"]
-    heights: list[float] = []
-    rows: list[list[Span]] = []
-    for guide in guides:
-        place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
-        if -1e-9 <= place <= 1 + 1e-9:
-            lines.append(_straight(guide.axis, place, color=look.rgba(look.QUIET, 0.8), width=1.5, dash="dash"))
+    shown = [guide for guide in guides if guide.name and _crosses(guide, plane)]
+    levels = [_place(guide, plane) for guide in guides if guide.axis == "y"]
+    taken = [*boxes_of(words, plane), *_spots(rings, plane)]
+    names = []
+    for guide in sorted(shown, key=lambda guide: guide.axis == "x"):
+        place = _place(guide, plane)
+        if guide.axis == "y":
             others = courses + [np.full_like(x, level) for level in levels if level != place]
-            if guide.name and guide.axis == "y":
-                names.append(_on_level(guide, place, plane, x, others, heights))
-            elif guide.name:
-                names.append(_on_upright(guide.name, place, plane, rows))
-        elif guide.noted:
-            notes.append(f"{guide.name} lies outside the chart.")
-    return lines, names, notes
+            name = _on_level(guide, place, plane, x, others, taken)
+        else:
+            name = _on_upright(guide.name, place, plane, x, courses, taken)
+        names.append(name)
+        taken += boxes_of([name], plane)
+    return names
+
+
+def _spots(rings: Sequence[Ring], plane: Plane) -> list[Box]:
+    return [Box(plane.x.share(ring.x), plane.y.share(ring.y), _RING, _RING) for ring in rings]
+
+
+def boxes_of(words: Sequence[Annotation], plane: Plane) -> list[Box]:
+    """Around words that show and lie on the plot, or on its axes."""
+    boxes = []
+    for note in words:
+        if note.get("opacity") == 0 or note.get("name") == "title":
+            continue
+        size = note["font"]["size"]
+        width, height = text_width(re.sub("<[^>]*>", "", note["text"]), size), 1.3 * size
+        x, y = (_share(note[axis], note.get(f"{axis}ref"), getattr(plane, axis)) for axis in "xy")
+        across = note.get("xshift", 0) + width * {"left": 0.5, "right": -0.5}.get(note.get("xanchor", ""), 0.0)
+        up = note.get("yshift", 0) + height * {"bottom": 0.5, "top": -0.5}.get(note.get("yanchor", ""), 0.0)
+        boxes.append(Box(x + across / plane.width, y + up / plane.inner, width, height))
+    return boxes
+
+
+def _share(value: float, reference: str | None, scale: AxisScale) -> float:
+    """Where a coordinate of an annotation lies on the plot."""
+    low, high = scale.range
+    return value if reference == "paper" else (value - low) / (high - low)
 
 
 def _on_level(
-    guide: Guide, place: float, plane: Plane, x: Array, courses: Sequence[Array], heights: list[float]
+    guide: Guide, place: float, plane: Plane, x: Array, courses: Sequence[Array], taken: Sequence[Box]
 ) -> Annotation:
-    """At the left end, above, or wherever else at the line's ends the curves and the names of other levels leave more
-    room; right of the knob at the left end, where a hand pulls the guide. Two names never stand in one row, for on a
+    """At the left end, above, or wherever else at the line's ends the curves and other words leave more room; right of
+    the knob at the left end, where a hand pulls the guide. Two names of levels never stand in one row, for on a
     phone each may be as wide as the plot.
 
     Args:
         guide, place: whose name is written, and its height in shares.
         x, courses: the curves and the other levels, in shares.
-        heights: the middles of the names that stand already; this one is added.
+        taken: by other words and rings.
     """
     width, height = text_width(guide.name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
     indents = _KNOB if guide.sets else _INDENT, _INDENT
@@ -497,27 +552,48 @@ def _on_level(
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
         room = [float(plane.apart([box], x, course, _CLEAR)[0]) for course in courses] if inside else [-1.0]
-        rooms[right, high] = min([*room, *(abs(box.y - other) * plane.inner - height for other in heights), _CLEAR])
+        rooms[right, high] = min([*room, *(_apart(box, other, plane) for other in taken), _CLEAR])
     right, high = max(rooms, key=lambda corner: rooms[corner])
-    heights.append(place + high * (0.5 * height + 1) / plane.inner)
     where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
-    return _on_paper(guide.name, right, place, **where, xshift=-indents[1] if right else indents[0], yshift=high)
+    return _on_paper(
+        guide.name, right, place, name=LEVEL, **where, xshift=-indents[1] if right else indents[0], yshift=high
+    )
 
 
-def _on_upright(name: str, place: float, plane: Plane, rows: list[list[Span]]) -> Annotation:
-    """At the top, on the side with more room, in the first row where no other name is. A browser with less room finds
-    rows anew.
+def _apart(one: Box, other: Box, plane: Plane) -> float:
+    """Pixels between two boxes; 0 where they touch."""
+    across = abs(one.x - other.x) * plane.width - 0.5 * (one.width + other.width)
+    along = abs(one.y - other.y) * plane.inner - 0.5 * (one.height + other.height)
+    return math.hypot(max(across, 0.0), max(along, 0.0))
+
+
+def _on_upright(
+    name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array], taken: Sequence[Box]
+) -> Annotation:
+    """At the top, on the side with more room; in a lower row or on the other side where other words or curves are.
 
     Args:
         name, place: what is written, and where the guide stands in shares.
-        rows: the pixels that names in each row take; this one's are added.
+        x, courses: the curves, in shares.
+        taken: by other words and rings.
     """
-    left, width = place > 0.7, text_width(name, look.SMALL_SIZE) + 2 * _INDENT
-    begin = place * plane.width - width * left
-    free = (i for i, row in enumerate(rows) if all(begin + width <= low or high <= begin for low, high in row))
-    row = next(free, len(rows))
-    if row == len(rows):
-        rows.append([])
-    rows[row].append((begin, begin + width))
-    side: Annotation = {"xanchor": "right" if left else "left", "xshift": -_INDENT if left else _INDENT}
-    return _on_paper(name, place, 1, name=UPRIGHT, **side, yanchor="top", yshift=-16 * row)
+    width, height = text_width(name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
+    first = -1 if place > 0.7 else 1
+    places = [(row, side) for row in range(_ROWS) for side in (first, -first)]
+    boxes = [
+        Box(
+            place + side * (0.5 * width + _INDENT) / plane.width,
+            1.0 - (_ROW * row + 0.5 * height) / plane.inner,
+            width,
+            height,
+        )
+        for row, side in places
+    ]
+    crossed = sum((plane.apart(boxes, x, course, _CLEAR) < _ON for course in courses), np.zeros(len(boxes)))
+    covered = [any(_apart(box, other, plane) <= 0.0 for other in taken) for box in boxes]
+    outside = [abs(box.x - 0.5) * plane.width + 0.5 * width > 0.5 * plane.width for box in boxes]
+    away = [row + 0.5 * (side != first) for row, side in places]
+    costs = 1000.0 * np.array(covered) + 500.0 * np.array(outside) + 10.0 * crossed + np.array(away)
+    row, side = places[int(np.argmin(costs))]
+    where: Annotation = {"xanchor": "left" if side > 0 else "right", "xshift": side * _INDENT}
+    return _on_paper(name, place, 1, name=UPRIGHT, **where, yanchor="top", yshift=-_ROW * row)

@@ -193,8 +193,9 @@ class LinePlot:
         ]
         if self.names_on_lines:
             words += names.names_on_lines(self.lines, plane, words, self.rings)
-        lines, guides, beyond = names.guide_marks(self.guides, plane, data)
-        words += guides + [names.hover_note(ring.x, ring.y, ring.hover, plane) for ring in rings]
+        lines, beyond = names.guide_lines(self.guides, plane)
+        inside, on_phone = (self._inside(one, data, curves, rings, words) for one in (plane, plane.on_phone()))
+        words += [names.hover_note(ring.x, ring.y, ring.hover, plane) for ring in rings]
         hover = {"unifiedhovertitle": {"text": f"<b>{self.x.hover}</b>"}, "showspikes": False}
         layout = look.base_layout(height, {"l": left, "r": room, "t": TOP, "b": BOTTOM}) | {
             "hovermode": "x unified",
@@ -202,13 +203,31 @@ class LinePlot:
             "hoverdistance": -1,
             "xaxis": bottom_axis(self.x.title, plane.x, kind=self.x.kind) | hover,
             "yaxis": y_axis,
-            "annotations": words + names.ring_names(rings, curves, self.bands, self.guides, plane),
+            "annotations": words + inside,
             "shapes": floors + lines,
-            "meta": {"ends": meta} | self._grips(),
+            "meta": {"ends": meta} | ({"phone": on_phone} if on_phone else {}) | self._grips(),
         }
         fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
         data = fills + data + [traces.ring_trace(ring) for ring in rings]
         return Chart({"data": data, "layout": layout}, (*self._absent(curves, points), *beyond))
+
+    def _inside(
+        self,
+        plane: Plane,
+        data: Sequence[traces.Trace],
+        curves: Sequence[Line],
+        rings: Sequence[Ring],
+        words: Sequence[names.Annotation],
+    ) -> list[names.Annotation]:
+        """The names of guides and rings, which find their places among what is `data` and `words` already.
+
+        On a phone they find others, and names that lines carry stand below the plot.
+        """
+        kept = [
+            note for note in words if plane.across is None or not str(note.get("name", "")).startswith(("end", "line "))
+        ]
+        guides = names.guide_names(self.guides, plane, data, kept, rings)
+        return guides + names.ring_names(rings, curves, self.bands, self.guides, plane, kept + guides)
 
     def _grips(self) -> dict[str, list[look.PlotlyDict]]:
         """The marks that a hand can pull, for the browser; nothing where there are none."""

@@ -17,7 +17,7 @@ from dpviz.charts.axes import AxisScale, Box, Plane
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
-from dpviz.charts.names import _room, _roomiest, region_names
+from dpviz.charts.names import _apart, _room, _roomiest, boxes_of, region_names
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.fields import number
 
@@ -630,3 +630,44 @@ def test_a_curve_or_band_of_one_point_is_drawn_as_a_point() -> None:
     shown = chart(Line("m", "Moments", [1.0], [0.5], "moments"), bands=bands)
     points = [trace for trace in shown.figure["data"] if "markers" in trace["mode"] and trace.get("opacity", 1) == 1]
     assert [list(trace["y"]) for trace in points] == [[0.3, 0.2], [0.5]]
+
+
+def covering(shown: Chart, plane: Plane) -> list[tuple[str, str]]:
+    """Pairs of names of guides and rings that lie on each other on a phone."""
+    names = shown.figure["layout"]["meta"]["phone"]
+    boxes = boxes_of(names, plane.on_phone())
+    return [
+        (names[i]["text"], names[j]["text"])
+        for i in range(len(names))
+        for j in range(i)
+        if _apart(boxes[i], boxes[j], plane.on_phone()) <= 0.0
+    ]
+
+
+def test_on_a_phone_the_name_of_an_upright_guide_makes_way_for_that_of_a_level() -> None:
+    line = Line("a", "a", [1.0, 100.0], [0.2, 0.3], "moments")
+    guides = (Guide("x", 20.0, "its steps, clipped"), Guide("y", 0.95, "standard SGLD, not private"))
+    plot = LinePlot(Axis("T", shown=(1.0, 100.0)), Axis("ε", shown=(0.0, 1.0)), (line,), guides=guides)
+    assert covering(plot.chart(), plot.plane()) == []
+
+
+def test_the_name_of_an_upright_guide_stands_below_a_curve_along_the_top() -> None:
+    line = Line("a", "a", np.linspace(1.0, 100.0, 50), np.full(50, 0.98), "moments")
+    plot = LinePlot(
+        Axis("T", shown=(1.0, 100.0)), Axis("ε", shown=(0.0, 1.0)), (line,), guides=(Guide("x", 50.0, "T"),)
+    )
+    layout = plot.chart().figure["layout"]
+    for note in [*layout["annotations"], *layout["meta"]["phone"]]:
+        assert note["text"] != "T" or note["yshift"] < 0
+
+
+@given(st.lists(st.floats(0.05, 0.95), min_size=1, max_size=3), st.floats(0.1, 0.9))
+@settings(max_examples=30)
+def test_on_a_phone_names_of_rings_guides_and_levels_never_overlap(places: list[float], level: float) -> None:
+    """Rings on a level, where curves reach a target."""
+    rings = [Ring(100.0**at, level, "here", COLOR, name=f"σ {i}.28") for i, at in enumerate(places)]
+    guides = (Guide("y", level, "target ε = 2"), Guide("x", 10.0, "my σ = 4"))
+    line = Line("a", "a", [1.0, 100.0], [0.02, 0.02], "moments")
+    axes = Axis("T", log=True, shown=(1.0, 100.0)), Axis("ε", shown=(0.0, 1.0))
+    plot = LinePlot(*axes, (line,), rings=tuple(rings), guides=guides)
+    assert covering(plot.chart(), plot.plane()) == []

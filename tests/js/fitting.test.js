@@ -54,14 +54,14 @@ test("rows on a phone leave their words the width that they need, and labels sta
   assert.ok(long.xaxis.ticktext.filter(Boolean).length < 6, "fewer labels where there is less room");
 });
 
-test("names of upright guides that would lie on each other on a phone stand in rows", () => {
-  const named = (text, x, xanchor = "left") => ({ name: "upright", text, x, xref: "paper", xanchor, xshift: xanchor === "left" ? 6 : -6, yshift: 0 });
-  const annotations = [named("largest for ε = 0.1", 0.27), named("yours", 0.47), named("least error", 0.72, "right"), { text: "other", yshift: 3 }];
-  const layout = { height: 430, margin: { l: 40, r: 12, t: 46, b: 52 }, annotations, xaxis: { range: [0, 1], ...ticks }, yaxis: { range: [0, 1], ...ticks } };
-  const rows = fitted({ data: [], layout }, { clientWidth: 400 }, 310).layout.annotations.map((note) => note.yshift + 0);
-  assert.deepEqual(rows, [0, -18, -36, 3]);
-  const apart = fitted({ data: [], layout: { ...layout, annotations: [named("a", 0.1), named("b", 0.5)] } }, { clientWidth: 400 }, 310);
-  assert.deepEqual(apart.layout.annotations.map((note) => note.yshift + 0), [0, 0]);
+test("names of guides and rings stand on a phone where they were placed for one", () => {
+  const named = (name, x, more) => ({ name, text: name, x, xref: "paper", y: 0.5, yref: "paper", ...more });
+  const annotations = [named("upright", 0.1), named("level", 0.2), named("ring", 0.3), { text: "other", x: 0.4 }, named("end", 0.5), named("line A", 0.6)];
+  const phone = [named("upright", 0.7), named("ring", 0.8, { yref: "y", yshift: 9 })];
+  const layout = { height: 430, margin: { l: 40, r: 12, t: 46, b: 52 }, annotations, xaxis: { range: [0, 1], ...ticks }, yaxis: { range: [0, 1], ...ticks }, meta: { phone } };
+  const shown = (clientWidth) => fitted({ data: [], layout }, { clientWidth }, 310).layout.annotations.map((note) => note.x);
+  assert.deepEqual(shown(400), [0.4, 0.7, 0.8]);
+  assert.deepEqual(shown(900), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]);
 });
 
 test("a slide takes from a chart's top what is empty, and no name that stands above its plot", () => {

@@ -113,28 +113,16 @@ function inside(note, yaxis, inner) {
   return { ...note, yshift: reach - Math.min(Math.max(reach - note.yshift, GAP), inner - GAP) };
 }
 
-const GUIDE = "upright"; // what the name of a guide that stands upright is called
-
-// Names of upright guides, each in the first row where no other name is: `charts.names` has found rows for a wider plot.
-function inRows(notes, inner) {
-  const rows = [];
-  return notes.map((note) => {
-    if (note.name !== GUIDE) return note;
-    const wide = LETTER * note.text.length;
-    const left = inner * note.x + note.xshift - (note.xanchor === "right" ? wide : 0);
-    const free = rows.findIndex((taken) => taken.every(([from, to]) => left + wide < from || to < left));
-    const row = free < 0 ? rows.push([]) - 1 : free;
-    rows[row].push([left, left + wide]);
-    return { ...note, yshift: -LINE_HIGH * row };
-  });
-}
+// The names of guides and rings, which `charts.names` places anew for a phone.
+const ANEW = new Set([RING, "upright", "level"]);
 
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows, width);
   if (layout.meta?.panels) return stacked(layout, width);
   const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
-  const annotations = (layout.annotations ?? []).filter((note) => note.name !== "end" && !onLine(note));
+  const others = (layout.annotations ?? []).filter((note) => note.name !== "end" && !onLine(note) && !ANEW.has(note.name));
+  const annotations = [...others, ...(layout.meta?.phone ?? [])];
   const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
   if (xaxis?.title?.text?.length * LETTER > inner) {
     xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
@@ -142,7 +130,7 @@ function narrowLayout(layout, width, most) {
   }
   const height = Math.min(layout.height, most);
   const yaxis = layout.yaxis && { ...layout.yaxis, ...apart(layout.yaxis, height - margin.t - margin.b) };
-  const within = inRows(annotations, inner).map((note) => (note.name === RING ? inside(note, layout.yaxis, height - margin.t - margin.b) : note));
+  const within = annotations.map((note) => (note.name === RING ? inside(note, layout.yaxis, height - margin.t - margin.b) : note));
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations: within, meta: { ...layout.meta, ends: layout.meta?.ends && [], chips: chipsOf(layout) }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
