@@ -29,7 +29,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.runs.engine import engine
 from dpviz.runs.store.records import StoreError
 from dpviz.ui.public.guard import NOTHING_HERE, TOO_MANY, PublicGuard
-from dpviz.ui.public.limits import SOCKETS_OF_ADDRESS, Allowance, Allowances, Sockets, Turn, visitor
+from dpviz.ui.public.limits import SOCKETS_OF_ADDRESS, Allowance, Allowances, Sockets, Turn, Turns, visitor
 from dpviz.ui.public.messages import LONGEST_MESSAGE
 from tests.browser.driver import ROOT
 from tests.browser.test_strangers import shake_hands
@@ -368,16 +368,17 @@ def test_requests_above_the_limit_are_told_when_to_come_again(monkeypatch: pytes
 class Session:
     """A websocket through a guard whose inside takes messages and finishes a script when it is told to."""
 
-    def __init__(self, guard: PublicGuard) -> None:
+    def __init__(self, guard: PublicGuard, address: str = "10.0.0.1") -> None:
         self.inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.finish = asyncio.Event()
         scope = {
-            "type": "websocket", "path": "/_stcore/stream", "query_string": b"", "client": ("10.0.0.1", 1),
+            "type": "websocket", "path": "/_stcore/stream", "query_string": b"", "client": (address, 1),
             "headers": [(b"host", b"localhost"), (b"origin", b"http://localhost")], "session": self,
         }  # fmt: skip
         self.task = asyncio.create_task(guard(scope, self.inbox.get, self.send))
 
     taken = 0
+    status = ForwardMsg.FINISHED_SUCCESSFULLY
 
     def rerun(self) -> None:
         self.inbox.put_nowait({"type": "websocket.receive", "bytes": rerun("compose").SerializeToString()})
@@ -395,7 +396,7 @@ async def inside(scope: Any, receive: Any, send: Any) -> None:
     while (await receive())["type"] == "websocket.receive":
         session.taken += 1
         await session.finish.wait()
-        await send({"type": "websocket.send", "bytes": ForwardMsg(script_finished=0).SerializeToString()})
+        await send({"type": "websocket.send", "bytes": ForwardMsg(script_finished=session.status).SerializeToString()})
 
 
 async def settled() -> None:
@@ -426,21 +427,70 @@ def test_pages_are_run_in_turn_and_a_visitor_who_leaves_gives_the_turn_on(monkey
     asyncio.run(everything())
 
 
+def test_a_page_that_is_begun_again_keeps_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.guard.TURNS", 1)
+
+    async def everything() -> None:
+        guard = guarded(inside)
+        first, second = Session(guard), Session(guard)
+        first.status = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        for one in (first, second):
+            one.rerun()
+            await settled()
+        first.finish.set()
+        await settled()
+        assert not second.taken, "its script runs on"
+        first.status = ForwardMsg.FINISHED_SUCCESSFULLY
+        first.rerun()
+        await settled()
+        assert (first.taken, second.taken) == (2, 1)
+        second.finish.set()
+        await first.leave()
+        await second.leave()
+
+    asyncio.run(everything())
+
+
+def test_one_address_with_many_sessions_makes_its_own_line_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.public.guard.TURNS", 1)
+
+    async def everything() -> None:
+        guard = guarded(inside)
+        strangers, other = [Session(guard) for _ in range(20)], Session(guard, "10.0.0.2")
+        for one in (*strangers, other):
+            one.rerun()
+            await settled()
+        strangers[3].task.cancel()  # who leaves gives its place in line up
+        for done in (0, 1):
+            assert not other.taken
+            strangers[done].finish.set()
+            await settled()
+        assert other.taken, "after the next one of the other line"
+        assert [one.taken for one in strangers[:5]] == [1, 1, 0, 0, 0]
+        for one in (*strangers, other):
+            one.finish.set()
+        await settled()
+        assert [one.taken for one in strangers] == [1, 1, 1, 0, *[1] * 16]
+        for one in (*strangers[:3], *strangers[4:], other):
+            await one.leave()
+
+    asyncio.run(everything())
+
+
 def test_a_turn_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpviz.ui.public.limits.LONGEST_TURN", 0.01)
 
     async def everything() -> None:
-        turns = asyncio.Semaphore(1)
-        first, second = Turn(turns), Turn(turns)
+        turns = Turns(1)
+        first, second, third = (Turn(turns, "10.0.0.1") for _ in range(3))
         await first.take()
         await first.take()  # it keeps it
         await second.take()
-        assert turns.locked()
         second.give()
-        first.give()  # it has none any more
-        assert not turns.locked()
-        await Turn(turns).take()
-        assert turns.locked()
+        first.give()  # it has none any more: there is one turn, not two
+        await third.take()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(turns.acquire("10.0.0.2"), 0.0)
 
     asyncio.run(everything())
 

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,8 +74,8 @@ class Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def visitor(url: str) -> ClientConnection:
-    """A websocket of one's own to the app."""
+def visitor(url: str, headers: Mapping[str, str] | None = None) -> ClientConnection:
+    """A websocket of one's own to the app; `headers`: what else it says."""
     port = urlsplit(url).port
     return connect(
         f"ws://127.0.0.1:{port}/_stcore/stream",
@@ -83,7 +83,9 @@ def visitor(url: str) -> ClientConnection:
         subprotocols=["streamlit"],  # type: ignore[list-item]
         open_timeout=PATIENCE,
         max_size=None,
+        ping_interval=None,  # a page that takes long is no lost visitor
         proxy=None,
+        additional_headers=dict(headers or {}),
     )
 
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpviz.ui.access import HEADERS, POLICY_VIOLATION, framing, refusal, with_headers
 from dpviz.ui.public.doors import METHODS, Door, Doors
-from dpviz.ui.public.limits import TURNS, Allowance, Allowances, Sockets, Turn, visitor
+from dpviz.ui.public.limits import TURNS, Allowance, Allowances, Sockets, Turn, Turns, visitor
 from dpviz.ui.public.messages import ImproperMessage, reticent, taken
 
 PAGES_AND_SOCKETS = (600, 10.0)  # at once, and a second; of one address
@@ -47,7 +47,7 @@ class PublicGuard:
             Door.MADE: Allowances(*MADE),
         }
         self._sockets = Sockets()
-        self._turns = asyncio.Semaphore(TURNS)
+        self._turns = Turns(TURNS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -88,7 +88,8 @@ class PublicGuard:
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The websocket of one session."""
-        address, pace, turn = _address(scope), Allowance(*MESSAGES), Turn(self._turns)
+        address, pace = _address(scope), Allowance(*MESSAGES)
+        turn = Turn(self._turns, address)
 
         async def listened() -> Message:
             while True:

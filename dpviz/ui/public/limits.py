@@ -6,7 +6,7 @@ visitor's own choice, so that all addresses with the same first half count as on
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from ipaddress import IPv6Address, ip_address
 
@@ -82,23 +82,59 @@ class Sockets:
             del self._open[address]
 
 
+class Turns:
+    """Turns that all sessions share. Each address has a line of its own, and the lines are served one after the other:
+    whoever opens many sessions makes their own line long."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    async def acquire(self, address: str) -> None:
+        """Wait for one in this address' line."""
+        if self._free:
+            self._free -= 1
+            return
+        own = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(address, deque()).append(own)
+        try:
+            await own
+        except asyncio.CancelledError:
+            if not own.cancelled():  # it came while the session left
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give one to the first of the line that waited longest."""
+        while self._lines:
+            address, line = self._lines.popitem(last=False)
+            first = line.popleft()
+            if line:
+                self._lines[address] = line
+            if not first.done():  # it has not left
+                first.set_result(None)
+                return
+        self._free += 1
+
+
 class Turn:
     """A session's turn to have its page run: only so many run at once, and the others wait in line.
 
     It ends when the page was run, and after `LONGEST_TURN` at the latest.
 
     Args:
-        turns: how many there are, shared by all sessions.
+        turns: those of all sessions.
+        address: the visitor's.
     """
 
-    def __init__(self, turns: asyncio.Semaphore) -> None:
-        self._turns = turns
+    def __init__(self, turns: Turns, address: str) -> None:
+        self._turns, self._address = turns, address
         self._end: asyncio.TimerHandle | None = None
 
     async def take(self) -> None:
         """Wait for a turn; a session that has one keeps it."""
         if self._end is None:
-            await self._turns.acquire()
+            await self._turns.acquire(self._address)
             self._end = asyncio.get_running_loop().call_later(LONGEST_TURN, self.give)
 
     def give(self) -> None:

@@ -43,10 +43,15 @@ def taken(data: bytes | None) -> str:
 
 
 def reticent(data: bytes) -> tuple[str, bytes]:
-    """The kind of a message to the browser, and the message without what it says of the machine."""
+    """The kind of a message to the browser, and the message without what it says of the machine.
+
+    A script that ends early because it is run again has not finished: "script_restarted".
+    """
     message = ForwardMsg()
     message.ParseFromString(data)
     kind = str(message.WhichOneof("type"))
+    if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+        return "script_restarted", data
     if kind != "new_session":
         return kind, data
     session = message.new_session
