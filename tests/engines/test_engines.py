@@ -8,7 +8,7 @@ from PIL import Image, ImageColor
 
 import dpviz
 from dpviz.fields import numbers
-from dpviz.questions.gallery import write
+from dpviz.questions.gallery import chosen_files, write
 from dpviz.ui.page import ENTRIES
 from tests.engines.webdriver import LISTEN, Browser
 
@@ -171,6 +171,38 @@ def test_the_folder_of_pages_opens_from_disk_and_every_slider_moves_its_chart(ta
             tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
             changed = f"{CURVES} !== arguments[0] || document.querySelector('main').textContent !== arguments[1]"
             tab.wait(changed, curves, words)
+
+
+# All that a page shows of an answer.
+SHOWN = """JSON.stringify([
+  [...document.querySelectorAll('.dpviz-headline, .dpviz-strip, #notes')].map(place => place.textContent),
+  document.querySelector('.dpviz-chart').data.map(trace => [Array.from(trace.x ?? []), Array.from(trace.y ?? [])]),
+  document.querySelector('.dpviz-chart').layout.annotations.map(note => [note.text, note.x, note.y]),
+])"""
+AT_END = "const one = document.querySelector(arguments[0]); one.focus(); return one.value === one.max"
+
+
+@pytest.fixture(scope="session")
+def whole_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All pages: some ten minutes of one core."""
+    place = tmp_path_factory.mktemp("whole")
+    write(place, app="http://localhost:8501", jobs=2)
+    return place
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)  # the first one makes the folder
+@pytest.mark.parametrize("name", chosen_files())
+def test_every_slider_of_the_whole_folder_moves_its_chart(tab: Browser, whole_folder: Path, name: str) -> None:
+    opened(tab, whole_folder / name)
+    for field in tab.script(
+        "return [...document.querySelectorAll('#controls .dpviz-number')].map(n => n.dataset.field)"
+    ):
+        before = tab.script(f"return {SHOWN}")
+        tab.keys("ArrowLeft" if tab.script(AT_END, slider(field)) else "ArrowRight")
+        tab.script("document.activeElement.blur()")
+        tab.wait(f"{SHOWN} !== arguments[0]", before)
+        tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
 
 
 def handed_out(tab: Browser, file: Path) -> None:
