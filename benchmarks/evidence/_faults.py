@@ -1924,6 +1924,27 @@ FAULTS = (
         "tests/js/test_javascript.py::test_scripts",
     ),
     Fault(
+        "a slide's headline covers the names above its chart",
+        "dpviz/charts/browser/fitting.js",
+        "Math.max(Math.min(SLIDE.empty, ...reached), 0)",
+        "SLIDE.empty",
+        "tests/js/test_javascript.py::test_scripts",
+    ),
+    Fault(
+        "the strip says another N than the page computes with",
+        "dpviz/questions/my_run.py",
+        "return get(own.get(field.key, field))",
+        "return get(field)",
+        "tests/ui/test_my_run.py::test_the_strip_says_the_data_set_that_the_page_computes_with",
+    ),
+    Fault(
+        "a line between few points of a privacy curve shows less δ than there is",
+        "dpviz/questions/papers/abadi_tail.py",
+        "TIGHT_POINTS = 49",
+        "TIGHT_POINTS = 9",
+        "tests/questions/test_papers.py::test_the_exact_tail_is_no_lower_between_its_points_than_at_them",
+    ),
+    Fault(
         "Escape enters what was typed over a number in a headline",
         "dpviz/charts/browser/sentence.js",
         'close(key === "Enter")',

@@ -30,6 +30,12 @@ SEEN = """
 }
 """
 
+# Numbers of a lecture's words that stand on two lines.
+DIVIDED = """
+all => all.filter((e) => /^[\\d.,()e -]+$/.test(e.textContent) && e.getClientRects().length > 1)
+  .map((e) => e.textContent)
+"""
+
 
 @pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
 def test_the_plot_has_the_room(page: Page) -> None:
@@ -63,6 +69,14 @@ def test_the_plot_of_a_lecture_has_the_room_and_no_stop_scrolls(page: Page, lect
         lowest = max(bottom(one) for one in words.locator("p, button, div").all() if one.is_visible())
         assert lowest < box(main_area(page).locator(".st-key-lecture-sliders"))["y"], number
         page.keyboard.press("ArrowRight")
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+@pytest.mark.parametrize(("lecture", "stop"), [("filters", "2"), ("bdp", "6")])
+def test_no_number_of_a_lecture_is_divided_on_a_phone(page: Page, lecture: str, stop: str) -> None:
+    open_page(page, "lecture", paper=lecture, stop=stop)
+    words = main_area(page).locator(".st-key-lecture-text")
+    assert words.locator("p b, p span").evaluate_all(DIVIDED) == []
 
 
 @pytest.mark.parametrize("page", SIZES[:1], indirect=True)
