@@ -67,14 +67,15 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
 )
 
-# Idle: connected, no script run under way, nothing faded or still loading, every chart drawn; and so for `settle` ms
-# on end, because a key press starts its run a moment later.
+# Idle: connected, the app answers, no script run under way, nothing faded or still loading, every chart drawn; and so
+# for `settle` ms on end, because a key press starts its run a moment later.
 IDLE_SCRIPT = """
 settle => {
   const app = document.querySelector('[data-testid="stApp"]');
   const main = document.querySelector('[data-testid="stMain"]');
   const busy = !app || !main
     || app.getAttribute('data-test-connection-state') !== 'CONNECTED'
+    || document.documentElement.classList.contains('dpviz-away')
     || app.getAttribute('data-test-script-state') !== 'notRunning'
     || !main.querySelector('[data-testid="stElementContainer"], [data-testid="stException"]')
     || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"], [data-slow]')
@@ -90,6 +91,13 @@ settle => {
 """
 
 DRAWN = '.dpviz-chart[data-state="drawn"]'
+
+# The chart's component.
+MOUNTED = """() => {
+  let at = document.querySelector('.dpviz-chart');
+  while (!at.dpvizChart) at = at.parentElement;
+  return at.dpvizChart;
+}"""
 
 # Typed arrays become lists; NaN and infinities become null, as in all JSON.
 CHART_SCRIPT = """
@@ -310,18 +318,40 @@ def track(page: Page, field: str, *shares: float) -> list[tuple[float, float]]:
     return [(place["x"] + 8 + share * (place["width"] - 16), y) for share in shares]
 
 
+class Finger:
+    """One finger on a page that knows touch, moved as `page.mouse` is."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._at = (0.0, 0.0)
+        self._pressed = False
+
+    def move(self, x: float, y: float) -> None:
+        self._at = (x, y)
+        if self._pressed:
+            self._touch("touchMove")
+
+    def down(self) -> None:
+        self._pressed = True
+        self._touch("touchStart")
+
+    def up(self) -> None:
+        self._pressed = False
+        self._session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    def _touch(self, kind: str) -> None:
+        x, y = self._at
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+
+
 def finger(thing: Locator, *, right: float = 0, up: float = 0) -> Callable[[], None]:
     """Put a finger down in the middle of something and pull it so far, in pixels; what is returned takes it off."""
-    session, (x0, y0) = thing.page.context.new_cdp_session(thing.page), middle(thing)
-
-    def touch(kind: str, *places: tuple[float, float]) -> None:
-        points = [{"x": x, "y": y} for x, y in places]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-    touch("touchStart", (x0, y0))
+    pointer, (x, y) = Finger(thing.page), middle(thing)
+    pointer.move(x, y)
+    pointer.down()
     for part in range(1, 11):
-        touch("touchMove", (x0 + right * part / 10, y0 - up * part / 10))
-    return lambda: touch("touchEnd")
+        pointer.move(x + right * part / 10, y - up * part / 10)
+    return pointer.up
 
 
 def chart_data(page: Page, index: int = 0) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from tests.browser.driver import (
     text,
     wait_idle,
 )
+from tests.browser.recording import CLEAR, record, recorded
 from tests.browser.test_hand import afresh, everything
 
 
 def knob(page: Page, axis: str) -> Locator:
-    """That of the mark that is pulled along this axis."""
-    return page.locator(f'.dpviz-grip[data-axis="{axis}"]:not([hidden])')
+    """That of the mark that is pulled along this axis, alone or of two."""
+    return page.locator(f'.dpviz-grip[data-axis*="{axis}"]:not([hidden])')
 
 
 def pull(page: Page, thing: Locator, across: float, down: float = 0.0) -> tuple[float, float]:
@@ -58,6 +59,66 @@ def test_the_end_of_the_steps_is_pulled_on_the_chart_and_everything_follows(page
     wait_idle(page, settle_ms=700)
     assert f"steps={steps}" in page.url
     assert everything(page) == afresh(page)
+
+
+# Plotly's next drawing ends when it is let go, in an animation frame.
+HELD_BACK = """
+() => {
+  const { react } = Plotly;
+  let go;
+  const gone = new Promise((resolve) => { go = resolve; });
+  window.let_go = () => { Plotly.react = react; requestAnimationFrame(go); };
+  Plotly.react = async (...all) => { window.waits = true; const done = await react(...all); await gone; return done; };
+}
+"""
+
+
+def test_an_answer_that_is_drawn_late_is_not_seen_under_a_hand_that_moved_on(page: Page) -> None:
+    open_page(page, "attack", aview="success")
+    page.evaluate(HELD_BACK)
+    x, y = pull(page, knob(page, "x"), 60)
+    page.wait_for_function("() => window.waits")  # the server answered while the hand held still
+    page.mouse.move(x + 30, y)
+    page.wait_for_function(CLEAR)
+    record(page, "target", "x")
+    page.mouse.move(x + 60, y)
+    page.wait_for_function(CLEAR)
+    page.evaluate("() => let_go()")
+    page.wait_for_timeout(300)
+    pictures = [one for one in recorded(page) if not one["faded"] and one["hand"] is not None]
+    assert pictures
+    assert all(one["drawn"] == float(one["value"]) for one in pictures), pictures
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    assert everything(page) == afresh(page)
+
+
+# As soon as an entry is sent, the hand goes to 5, and the server, which has not answered it yet, is found to be back.
+MOVES_ON = """
+() => {
+  window.announced = [];
+  addEventListener("dpviz-move", ({ detail: { field, phase, text } }) => {
+    announced.push(`${phase} ${text}`);
+    if (phase !== "enter" || announced.includes("move 5")) return;
+    setTimeout(() => {
+      const detail = { field, pull: { phase: "move", value: 5 } };
+      dispatchEvent(new CustomEvent("dpviz-pull", { cancelable: true, detail }));
+      dispatchEvent(new Event("dpviz-link"));
+    });
+  });
+}
+"""
+
+
+def test_an_entry_that_is_sent_again_takes_no_chart_from_a_hand_that_moved_on(page: Page) -> None:
+    open_page(page, "attack", aview="success")
+    page.evaluate(MOVES_ON)
+    pull(page, knob(page, "x"), 60)
+    page.wait_for_function("() => announced.indexOf('move 5') >= 0 && announced.at(-1).startsWith('enter')")
+    last = ""
+    for phase, where in (one.split(" ") for one in page.evaluate("() => announced")):
+        assert phase != "enter" or where == last, f"{where} is entered, and the hand is at {last}"
+        last = where if phase == "move" else last
 
 
 def test_marks_are_pulled_whose_controls_are_not_in_sight(page: Page) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 import dpviz
 from benchmarks.hand.relay import delayed
 from tests.browser.driver import (
+    MOUNTED,
     box,
     chart_data,
     enter,
@@ -42,13 +43,6 @@ WATCH = """
 
 # The chart was drawn by what a frame holds.
 BY_HAND = "() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0"
-
-# The chart's component.
-MOUNTED = """() => {
-  let at = document.querySelector('.dpviz-chart');
-  while (!at.dpvizChart) at = at.parentElement;
-  return at.dpvizChart;
-}"""
 
 
 def drag(page: Page, field: str, by: int) -> None:

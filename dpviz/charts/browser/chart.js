@@ -212,10 +212,11 @@ class MountedChart {
     this.settle();
   }
 
-  // Whether the answer is on the chart already, drawn by hand.
+  // Whether the answer is on the chart already, drawn by hand: not where a mouse looks closely.
   answered() {
     const figure = this.wanted;
-    if (!this.hand || this.stale || this.plot.matches(":hover") || !this.follows()) return false;
+    const looked = this.plot.matches(":hover") && !this.grips.held;
+    if (!this.hand || this.stale || looked || !this.follows()) return false;
     if (!this.hand.answer({ ...this.data.words, figure })) return false;
     this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
     this.stands(figure);
@@ -241,7 +242,7 @@ class MountedChart {
     if (!this.movement.last && !this.data.slow_parts) hear(this.data.words?.headline ?? "");
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     counted(this.plot, "drawn");
-    this.movement.follow();
+    if (this.movement.last) this.movement.now(); // a hand has moved on meanwhile
   }
 
   begin() {

@@ -42,9 +42,10 @@ export class Entry {
     this.send(this.last);
   }
 
-  // The server is back, and may not have heard the last one: it told what it had seen.
+  // The server is back, and may not have heard the last one: it told what it had seen. Where the hand has moved on, the
+  // next one comes.
   again(seen) {
-    if (seen < this.n) this.send(this.last);
+    if (seen < this.n && this.timer === null) this.send(this.last);
   }
 
   // What waits is sent at once.

@@ -113,22 +113,23 @@ export class Grips {
     const [from, at] = [this.pointer(event), pixels(mark, place)];
     const off = { x: from.x - (at.x ?? from.x), y: from.y - (at.y ?? from.y) };
     const only = Object.keys(mark.fields);
-    this.held = { mark, place, from, off, id: event.pointerId, axis: only.length === 1 ? only[0] : null };
+    this.held = { mark, scales: place.scales, from, off, id: event.pointerId, axis: only.length === 1 ? only[0] : null };
     for (const field of Object.values(mark.fields)) this.pull(field, { phase: "near" });
     this.mark();
   }
 
-  // The mark stays under the hand: the axis that it is pulled along holds while it is on it.
+  // The mark stays under the hand: the axis that it is pulled along holds while it is on it. Where the plot begins may
+  // change meanwhile: the other axis may have longer numbers.
   go(event) {
-    const { mark, place, from, off } = this.held;
+    const { mark, scales, from, off } = this.held;
     const pointer = this.pointer(event);
     const [across, down] = [pointer.x - from.x, pointer.y - from.y];
     if (!this.held.axis && Math.hypot(across, down) < DECIDED) return;
     const axis = (this.held.axis ??= Math.abs(across) > Math.abs(down) ? "x" : "y");
-    const { left, top, width, height } = place.area;
+    const { left, top, width, height } = this.hand.place().area;
     const share = axis === "x" ? (pointer.x - off.x - left) / width : 1 - (pointer.y - off.y - top) / height;
     this.hand.hold(share >= 0 && share <= 1 ? `${axis}axis` : null);
-    const value = place.scales[axis].data(Math.min(Math.max(share, -BEYOND), 1 + BEYOND));
+    const value = scales[axis].data(Math.min(Math.max(share, -BEYOND), 1 + BEYOND));
     const text = this.pull(mark.fields[axis], { phase: "move", value, fine: event.shiftKey });
     this.held.at = { [axis]: Number(text) }; // its knob is there before its curves are
     this.stand();

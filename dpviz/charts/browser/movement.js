@@ -32,16 +32,19 @@ export class Movement {
 
   // Shows the frame of this moment, if it is there, once before the next painting.
   follow() {
-    if (!this.last || this.next) return;
-    this.next = requestAnimationFrame(() => {
-      this.next = null;
-      if (!this.last) return this.fade(false);
-      const { field, text } = this.last;
-      const frame = this.frames.at(field, text);
-      const shown = frame?.figure ? this.show(frame, field) : false;
-      this.fade(shown !== true, frame?.why);
-      if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
-    });
+    if (this.last) this.next ??= requestAnimationFrame(() => this.now());
+  }
+
+  // At once: something else was drawn meanwhile.
+  now() {
+    cancelAnimationFrame(this.next);
+    this.next = null;
+    if (!this.last) return this.fade(false);
+    const { field, text } = this.last;
+    const frame = this.frames.at(field, text);
+    const shown = frame?.figure ? this.show(frame, field) : false;
+    this.fade(shown !== true, frame?.why);
+    if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
   }
 
   // The chart shows something else from now on.
