@@ -51,6 +51,35 @@ def test_the_next_slider_can_be_pulled_at_once(
     wait_idle(page)
 
 
+# Where a slider stands on the page, whenever that changed, in whole pixels from the top of what scrolls.
+PLACES = """
+field => {
+  window.places = [];
+  const main = document.querySelector('[data-testid="stMain"]');
+  const look = () => {
+    const input = document.querySelector(`.dpviz-number[data-field="${field}"] input[type="range"]`);
+    const place = Math.round(input.getBoundingClientRect().top + main.scrollTop);
+    if (place !== places.at(-1)) places.push(place);
+    requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+
+
+@pytest.mark.parametrize("page", [NARROW], indirect=True)
+def test_the_next_slider_does_not_come_back_under_a_hand_that_aims_at_it(page: Page) -> None:
+    """Below a narrow chart stand names with values, which may need another line: that stays when it is empty."""
+    open_page(page, "orders", units="person")
+    page.evaluate(PLACES, "epochs")
+    pull(page, "batch", 24)
+    wait_idle(page)
+    pull(page, "batch", -24)
+    wait_idle(page)
+    places = page.evaluate("() => places")
+    assert places == sorted(places)
+
+
 def test_help_that_a_key_opened_lets_a_press_through(page: Page) -> None:
     """It is there for who moves by keys; a hand that comes presses the slider under it."""
     open_page(page, "compose", units="person")

@@ -218,7 +218,7 @@ class MountedChart {
     const looked = this.plot.matches(":hover") && !this.grips.held;
     if (!this.hand || this.stale || looked || !this.follows()) return false;
     if (!this.hand.answer({ ...this.data.words, figure })) return false;
-    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
+    this.name(figure);
     this.stands(figure);
     return true;
   }
@@ -245,6 +245,11 @@ class MountedChart {
     if (this.movement.last) this.movement.now(); // a hand has moved on meanwhile
   }
 
+  // Below a narrow plot.
+  name(figure) {
+    this.chips.show(figure, { follows: this.moves(), whole: !this.movement.last && !this.data.slow_parts });
+  }
+
   begin() {
     this.plot.replaceChildren(); // of an error
     this.hand = new Hand(this.plot, this.plotter, { hidden: this.names.hidden, moving: () => this.movement.last, drew: () => this.grips.stand() });
@@ -254,7 +259,7 @@ class MountedChart {
   dress(figure) {
     // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
     for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
-    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
+    this.name(figure);
     this.plot.classList.toggle("narrow", isNarrow(this.plot));
     this.plot.classList.toggle("tall", figure.layout.height > 0.6 * window.innerHeight);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
@@ -331,7 +336,7 @@ class MountedChart {
     const figure = this.fitting(this.complete(frame.figure, frame.waits, true));
     const shown = this.hand.show({ ...frame, figure }, () => this.frames.axes(field, (other) => this.fitting(other)));
     this.grip(figure);
-    this.chips.show(figure, !this.movement.last && !this.data.slow_parts);
+    this.chips.show(figure, { follows: true, whole: false });
     window.dispatchEvent(new CustomEvent("dpviz-captions", { detail: frame.captions ?? {} }));
     window.dispatchEvent(new CustomEvent("dpviz-pictures", { detail: frame.pictures ?? {} }));
     return shown;

@@ -47,24 +47,31 @@ export class Names {
 }
 
 // The names below the plot of a narrow chart; a figure of a wide chart has none. A tap hides a
-// curve and brings it back, as a click on a name does. A figure that is not the whole answer yet lacks the names of slow
-// curves: their room stays, or all that stands below would move under the finger.
+// curve and brings it back, as a click on a name does. Their room stays, or all that stands below would move under the
+// finger: a figure that is not the whole answer yet lacks the names of slow curves, and a shorter value needs fewer lines.
 export class Chips {
   constructor(plot, names) {
     Object.assign(this, { plot, names });
     this.list = made("ul", "dpviz-chips", plot.parentElement);
   }
 
-  show({ layout }, whole) {
-    this.fill(layout.meta?.chips ?? []);
-    if (!whole) return;
-    this.list.style.minHeight = "";
-    this.list.style.minHeight = `${this.list.offsetHeight}px`;
+  // `follows`: whether a hand moved from the figure before to this one; `whole`: whether all its curves are there.
+  show({ layout }, { follows, whole }) {
+    const width = this.plot.clientWidth;
+    this.other ||= !follows || width !== this.width;
+    this.width = width;
+    const anew = this.other && whole;
+    if (anew) {
+      this.other = false;
+      this.list.style.minHeight = "";
+    }
+    if (this.fill(layout.meta?.chips ?? []) || anew) this.list.style.minHeight = `${this.list.offsetHeight}px`;
   }
 
+  // Whether it says something else than before.
   fill(ends) {
     const content = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
-    if (content === this.content) return;
+    if (content === this.content) return false;
     this.content = content;
     this.list.replaceChildren();
     for (const { line, text } of ends) {
@@ -74,5 +81,6 @@ export class Chips {
       chip.append(...nodes(text.replace(EXPONENT, `$&${JOINER}`)));
       chip.style.borderColor = chip.querySelector("[style*='color']").style.color; // of the name
     }
+    return true;
   }
 }
