@@ -13,7 +13,7 @@ direction: at ε = 0 both are the total variation.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -173,10 +173,12 @@ def quick_delta(mechanism: Mechanism, steps: int, epsilon: float, least: float =
         if most <= least:
             return most
     delta = math.exp(min(max(log_delta, -600.0), -5.0))
-    finer = [partial(_one_grid, finer=0.125**look) for look in (1, 2, 3)]  # the last ones where δ is near 1
-    rare = two_grids.worth_it(mechanism, float(steps))
+    looks: list[Callable[[Mechanism, float, float, float], tuple[float, float]]]
+    looks = [partial(_one_grid, finer=0.125**further) for further in range(4)]  # the last ones where δ is near 1
+    if two_grids.worth_it(mechanism, float(steps)):
+        looks.insert(1, _two_grids)
     below, most = 0.0, 1.0
-    for look in (_one_grid, *[_two_grids] * rare, *finer):
+    for look in looks:
         low, high = look(mechanism, float(steps), epsilon, delta)
         below, most = max(below, low), min(most, high)
         if most <= 1.1 * max(below, least):
