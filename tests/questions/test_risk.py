@@ -10,6 +10,7 @@ from dpviz.accounting.attack.trade_off import Detection, Risk
 from dpviz.mechanisms import Mechanism, PersonRows, SampledGaussian
 from dpviz.questions.answer import soon
 from dpviz.questions.asked import ask
+from dpviz.questions.layout import of_texts
 from dpviz.questions.needed import TOLERANCE
 from dpviz.questions.noise.risk import BY_NAME, RISK, RISK_FIRST, odds, risk_at
 
@@ -111,3 +112,15 @@ def test_what_has_no_answer_says_why() -> None:
 )  # fmt: skip
 def test_odds(share: float, beside: float, text: str) -> None:
     assert odds(share, beside) == text
+
+
+def test_sliders_of_a_risk_stop_where_the_target_lies_above_the_risk_without_the_release() -> None:
+    """Below there is no answer: a hand that pulls either to an end keeps its chart."""
+    for texts in ({}, {"risk": "posterior", "riskbefore": "0.3"}, {"riskafter": "0.4"}):
+        get = of_texts(texts)
+        bounded = [one for group in RISK_FIRST.groups(get).values() for one in group if one.within]
+        stops = {one.fields[0].key: one.stops(one.fields[0]) for one in bounded}
+        assert stops.keys() == {"riskafter", "riskbefore"}
+        for key, texts_there in stops.items():
+            for end in (texts_there[0], texts_there[-1]):
+                RISK_FIRST.asked(RISK_FIRST.read(of_texts(texts | {key: end})))

@@ -21,7 +21,7 @@ from dpviz.accounting.langevin.last_iterate import ConvexLoss, last_iterate_boun
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.charts import Axis, Line, LinePlot, Ring, Scatter, look
 from dpviz.fields import number, numbers
-from dpviz.questions import Answer, FieldControl, Formula, Layout, Metric, Note, Reader, Words, setting
+from dpviz.questions import Answer, Formula, Metric, Note, Words, setting
 from dpviz.questions.langevin import chain as sampler
 from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import FIRST, Chain
@@ -328,15 +328,11 @@ def assumptions(f: PosteriorFacts) -> str:
 """
 
 
-def layout(get: Reader) -> Layout:
-    """Those of the sampler, as far as it is simulated; the accountant of step sizes has no part in it."""
-    groups = {**controls(without=lambda _: (sampler.CONVERSION,), options=lambda _: (SEED,))(get)}
-    within = FieldControl((sampler.SIZE,), within=(float(LEAST_EXAMPLES), float(MOST_EXAMPLES)))
-    groups["Data"] = [
-        within if isinstance(one, FieldControl) and one.fields == (sampler.SIZE,) else one for one in groups["Data"]
-    ]
-    return groups
-
+LAYOUT = controls(  # of the sampler, as far as it is simulated; the accountant of step sizes has no part in it
+    without=lambda _: (sampler.CONVERSION,),
+    options=lambda _: (SEED,),
+    sizes=(float(LEAST_EXAMPLES), float(MOST_EXAMPLES)),
+)
 
 POSTERIOR = langevin_question(
     "posterior",
@@ -344,6 +340,6 @@ POSTERIOR = langevin_question(
     posterior,
     Words(headline, metrics, notes, formulas, assumptions),
     asks="spread",
-    layout=layout,
+    layout=LAYOUT,
     slow=(with_plot(steps_alone, tight_interval, plot),),
 )

@@ -41,14 +41,17 @@ def controls(
     *steps: AnyField,
     without: Callable[[Reader], Collection[AnyField]] = lambda _: (),
     options: Callable[[Reader], Sequence[AnyField]] = lambda _: (),
+    sizes: tuple[float, float] = (1.0, math.inf),
 ) -> Callable[[Reader], Layout]:
     """The controls of `Chain` but for those `without` which the question is answered, and the question's own: beside
-    the steps, or among the options, for experts."""
+    the steps, or among the options, for experts; N has an answer between these `sizes`."""
 
     def all_groups(get: Reader) -> Layout:
         size, tau = get(chain.SIZE), get(chain.BATCH)
         noise = chain.NOISE if get(chain.ALGORITHM) == "sgld" else chain.FRICTION
-        least = 1.0 if chain.BATCH in without(get) else tau  # examples
+        least, most = sizes
+        if chain.BATCH not in without(get):
+            least = max(tau, least)
         wrong: tuple[Item, ...] = ()  # a batch that the data cannot have stands first, with a way out
         batch: tuple[Item, ...] = (FieldControl((chain.BATCH,), within=(1.0, size)),)
         if tau > size:
@@ -60,7 +63,7 @@ def controls(
         return {
             "Steps": (*wrong, chain.FIRST, chain.DECAY, chain.STEPS, chain.CLAIM, *steps),
             "Data": (
-                FieldControl((chain.SIZE,), within=(least, math.inf)),
+                FieldControl((chain.SIZE,), within=(least, most)),
                 *batch,
                 chain.CLIP,
                 units.suggested(chain.SIZE, get),

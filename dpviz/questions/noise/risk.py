@@ -22,6 +22,7 @@ from dpviz.questions import (
     Answer,
     FieldControl,
     Formula,
+    Item,
     Layout,
     Metric,
     Note,
@@ -256,9 +257,16 @@ def with_answer(answer: Answer[RiskFacts]) -> LinePlot:
 def layout(get: Reader) -> Layout:
     """The controls: the risk with what it needs, the mechanism, and the axis for experts."""
     after, before = LABELS.get(get(RISK), ("", ""))
-    target = replace(AFTER, label=after) if after else MU
+    asked: tuple[Item, ...] = (replace(AFTER, label=after) if after else MU,)
+    if before:  # the sliders stop where the target lies above
+        least = min((tick for tick in AFTER.ticks if tick > get(BEFORE)), default=AFTER.ticks[-1])
+        most = max((tick for tick in BEFORE.ticks if tick < get(AFTER)), default=BEFORE.ticks[0])
+        asked = (
+            FieldControl((replace(AFTER, label=after),), within=(least, 1.0)),
+            FieldControl((replace(BEFORE, label=before),), within=(0.0, most)),
+        )
     return {
-        "Ask": (RISK, target, *((replace(BEFORE, label=before),) if before else ())),
+        "Ask": (RISK, *asked),
         "Mechanism": kinds.controls(get),
         "Show": experts(FieldControl((LOW, HIGH))),
     }
