@@ -126,20 +126,30 @@ class Plane:
         shown = np.isfinite(at) & np.isfinite(y)
         return np.interp(x, at[shown], y[shown], left=np.nan, right=np.nan) if shown.any() else np.full(x.size, np.nan)
 
-    def apart(self, boxes: Sequence[Box], x: Array, y: Array, most: float = math.inf) -> Array:
-        """Pixels from each box to the nearest of some points given in shares, x increasing; at most `most`.
+    def courses(self, x: Array, curves: Sequence[tuple[Numbers, Numbers]], levels: Sequence[float] = ()) -> Array:
+        """The same of several curves, (x, y) each, and of levels in shares: (curves + levels, x)."""
+        rows = [self.course(x, *curve) for curve in curves] + [np.full_like(x, level) for level in levels]
+        return np.array(rows).reshape(-1, x.size)
+
+    def apart(self, boxes: Sequence[Box], x: Array, curves: Array, most: float = math.inf) -> Array:
+        """Pixels from each box to the nearest point of each curve, at most `most`: (curves, boxes).
 
         Only points that lie that near along x are looked at.
+
+        Args:
+            x, curves: in shares, (points,), increasing, and (curves, points).
         """
         at, up, width, height = np.array(boxes).T[:, :, None]
         if math.isfinite(most):
             reach = (0.5 * width + most) / self.width
             first, last = (np.searchsorted(x, (at + side * reach)[:, 0]) for side in (-1.0, 1.0))
             places = np.minimum(first[:, None] + np.arange(int((last - first).max()) + 1), x.size - 1)
-            x, y = x[places], y[places]
+            x, y = x[places], curves[:, places]
+        else:
+            y = curves[:, None]
         across = np.maximum(np.abs(x - at) * self.width - 0.5 * width, 0.0)
         along = np.maximum(np.abs(y - up) * self.inner - 0.5 * height, 0.0)
-        nearest = np.fmin.reduce(across * across + along * along, axis=1, initial=min(most, self.width) ** 2)
+        nearest = np.fmin.reduce(across * across + along * along, axis=2, initial=min(most, self.width) ** 2)
         return np.asarray(np.sqrt(nearest))
 
 

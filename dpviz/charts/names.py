@@ -182,7 +182,7 @@ def names_on_lines(
     its line's name: a chart without room for them shows them below.
     """
     x = np.linspace(0.0, 1.0, 400)
-    courses = [plane.course(x, line.x, line.y) for line in lines]
+    courses = plane.courses(x, [(line.x, line.y) for line in lines])
     boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
     boxes_taken += _boxes_of_marks(lines, rings, plane)
     names = []
@@ -193,9 +193,9 @@ def names_on_lines(
             continue
         places = [(float(x[k]), float(y[k]), side) for k in inside for side in _CORNERS]
         boxes = [_box(plane, at, up, text, side) for at, up, side in places]
-        off = plane.apart(boxes, x, y, _OFF)  # from its own line: first of all it does not lie on that
+        [off] = plane.apart(boxes, x, y[None], _OFF)  # from its own line: first of all it does not lie on that
         free = np.flatnonzero(off == off.max())
-        best = int(free[_roomiest(plane, x, courses[:i] + courses[i + 1 :], boxes_taken, [boxes[k] for k in free])])
+        best = int(free[_roomiest(plane, x, np.delete(courses, i, axis=0), boxes_taken, [boxes[k] for k in free])])
         boxes_taken.append(boxes[best])
         at, up, (right, high) = places[best]
         where: Annotation = {"xanchor": "right" if right < 0 else "left", "yanchor": "bottom" if high > 0 else "top"}
@@ -228,23 +228,23 @@ def _box(plane: Plane, x: float, y: float, text: str, side: tuple[int, int] = (0
     return Box(x + across, y + up, width, height)
 
 
-def _room(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
+def _room(plane: Plane, x: Array, others: Array, taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
     """Pixels between each of some names and the nearest other line, name or edge."""
     at, up, width, height = np.array(boxes).T
     room = np.minimum(at, 1.0 - at) * plane.width - 0.5 * width
-    for other in taken:
-        across = np.maximum(np.abs(at - other.x) * plane.width - 0.5 * (width + other.width), 0.0)
-        along = np.maximum(np.abs(up - other.y) * plane.inner - 0.5 * (height + other.height), 0.0)
-        room = np.minimum(room, np.hypot(across, along))
-    return np.asarray(np.minimum.reduce([room, *(plane.apart(boxes, x, other) for other in others)]))
+    x_taken, y_taken, wide, high = np.array(taken).reshape(-1, 4).T[:, :, None]
+    across = np.maximum(np.abs(at - x_taken) * plane.width - 0.5 * (width + wide), 0.0)
+    along = np.maximum(np.abs(up - y_taken) * plane.inner - 0.5 * (height + high), 0.0)
+    room = np.minimum.reduce([room, *np.hypot(across, along)])
+    return np.asarray(np.minimum.reduce([room, *plane.apart(boxes, x, others)]))
 
 
-def _roomiest(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> int:
+def _roomiest(plane: Plane, x: Array, others: Array, taken: Sequence[Box], boxes: Sequence[Box]) -> int:
     """Which of some names has most room, the first of equals.
 
     A curve is no further away than some of its points are: only where these leave enough room are all of them asked.
     """
-    most = _room(plane, x[::_SOME], [other[::_SOME] for other in others], taken, boxes)
+    most = _room(plane, x[::_SOME], others[:, ::_SOME], taken, boxes)
     order = np.argsort(-most, kind="stable")
     few = order[:_FEW]
     least = _room(plane, x, others, taken, [boxes[k] for k in few.tolist()]).max()
@@ -309,9 +309,8 @@ def ring_names(
     """Beside rings that have one: near their rings, where lines, guides, other rings and words leave room; `words`: on
     the plot already."""
     x = np.linspace(0.0, 1.0, 400)
-    courses = [plane.course(x, line.x, line.y) for line in lines]
-    courses += [plane.course(x, band.x, band.upper) for band in bands]
-    courses += [np.full_like(x, plane.y.share(guide.at)) for guide in guides if guide.axis == "y"]
+    curves = [*((line.x, line.y) for line in lines), *((band.x, band.upper) for band in bands)]
+    courses = plane.courses(x, curves, [plane.y.share(guide.at) for guide in guides if guide.axis == "y"])
     uprights = [plane.x.share(guide.at) for guide in guides if guide.axis == "x"]
     marks = _spots(rings, plane)
     taken = [*marks, *_bars(rings, plane), *boxes_of(words, plane)]
@@ -349,7 +348,7 @@ def _costs(
     ring: Box,
     boxes: Sequence[Box],
     taken: Sequence[Box],
-    courses: Sequence[Array],
+    courses: Array,
     uprights: Sequence[float],
     plane: Plane,
 ) -> Array:
@@ -368,16 +367,15 @@ def _costs(
     at, up, width, height = np.array(boxes).T
     x, steps = np.linspace(0.0, 1.0, 400), np.linspace(0.0, 1.0, 12)[1:]
     across, along = ring.x + np.outer(at - ring.x, steps), ring.y + np.outer(up - ring.y, steps)  # on the way to a name
-    free = _room(plane, x, [], taken, boxes)
-    room, behind = free, np.zeros(len(boxes), dtype=bool)
+    room = free = _room(plane, x, courses[:0], taken, boxes)
     for upright in uprights:
         room = np.minimum(room, np.abs(at - upright) * plane.width - 0.5 * width)
-    for course in courses:
-        below = ring.y - float(np.interp(ring.x, x, course))
-        own = abs(below) * plane.inner < _ON
-        room = np.minimum(room, plane.apart(boxes, x, course, _AWAY) * (_AWAY / _OFF if own else 1.0))
-        if not own:
-            behind |= ((along - np.interp(across, x, course)) * below < 0.0).any(axis=1)
+    below = ring.y - _heights(courses, np.array(ring.x))
+    own = np.abs(below) * plane.inner < _ON
+    apart = plane.apart(boxes, x, courses, _AWAY) * np.where(own, _AWAY / _OFF, 1.0)[:, None]
+    room = np.minimum.reduce([room, *apart])
+    beyond = (along - _heights(courses, across)) * below[:, None, None] < 0.0
+    behind = beyond[~own].any(axis=(0, 2))
     away = np.hypot(
         np.maximum(np.abs(at - ring.x) * plane.width - 0.5 * width, 0.0),
         np.maximum(np.abs(up - ring.y) * plane.inner - 0.5 * height, 0.0),
@@ -386,6 +384,14 @@ def _costs(
     worst = behind + 2.0 * (free < 1.0) + 4.0 * outside
     costs = away + np.clip(_AWAY - room, 0.0, _AWAY) ** 2 + GAP * (room <= 0.0) + plane.height * worst
     return np.asarray(costs.round(1))  # so that of equally good places the first one is taken
+
+
+def _heights(courses: Array, at: Array) -> Array:
+    """Of curves, (curves, points) along the whole plot, at these shares of it: (curves, *at.shape)."""
+    place = np.clip(at, 0.0, 1.0) * (courses.shape[1] - 1)
+    left = np.minimum(place.astype(np.intp), courses.shape[1] - 2)
+    share = place - left
+    return np.asarray((1.0 - share) * courses[:, left] + share * courses[:, left + 1])
 
 
 def _straight(axis: str, place: float, **stroke: Any) -> look.PlotlyDict:
@@ -489,8 +495,8 @@ def guide_names(
         words: on the plot already.
     """
     x = np.linspace(0.0, 1.0, 200)
-    curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
-    courses = [plane.course(x, trace["x"], trace["y"]) for trace in curves]
+    drawn = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
+    courses = plane.courses(x, [(trace["x"], trace["y"]) for trace in drawn])
     shown = [guide for guide in guides if guide.name and _crosses(guide, plane)]
     levels = [_place(guide, plane) for guide in guides if guide.axis == "y"]
     taken = [*boxes_of(words, plane), *_spots(rings, plane)]
@@ -498,7 +504,7 @@ def guide_names(
     for guide in sorted(shown, key=lambda guide: guide.axis == "x"):
         place = _place(guide, plane)
         if guide.axis == "y":
-            others = courses + [np.full_like(x, level) for level in levels if level != place]
+            others = np.vstack([courses, *(np.full_like(x, level) for level in levels if level != place)])
             name = _on_level(guide, place, plane, x, others, taken)
         else:
             name = _on_upright(guide.name, place, plane, x, courses, taken)
@@ -532,9 +538,7 @@ def _share(value: float, reference: str | None, scale: AxisScale) -> float:
     return value if reference == "paper" else (value - low) / (high - low)
 
 
-def _on_level(
-    guide: Guide, place: float, plane: Plane, x: Array, courses: Sequence[Array], taken: Sequence[Box]
-) -> Annotation:
+def _on_level(guide: Guide, place: float, plane: Plane, x: Array, courses: Array, taken: Sequence[Box]) -> Annotation:
     """At the left end, above, or wherever else at the line's ends the curves and other words leave more room; right of
     the knob at the left end, where a hand pulls the guide. Two names of levels never stand in one row, for on a
     phone each may be as wide as the plot.
@@ -551,7 +555,7 @@ def _on_level(
         middle = (0.5 * width + indents[right]) / plane.width
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
-        room = [float(plane.apart([box], x, course, _CLEAR)[0]) for course in courses] if inside else [-1.0]
+        room = plane.apart([box], x, courses, _CLEAR)[:, 0].tolist() if inside else [-1.0]
         rooms[right, high] = min([*room, *(_apart(box, other, plane) for other in taken), _CLEAR])
     right, high = max(rooms, key=lambda corner: rooms[corner])
     where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
@@ -567,9 +571,7 @@ def _apart(one: Box, other: Box, plane: Plane) -> float:
     return math.hypot(max(across, 0.0), max(along, 0.0))
 
 
-def _on_upright(
-    name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array], taken: Sequence[Box]
-) -> Annotation:
+def _on_upright(name: str, place: float, plane: Plane, x: Array, courses: Array, taken: Sequence[Box]) -> Annotation:
     """At the top, on the side with more room; in a lower row or on the other side where other words or curves are.
 
     Args:
@@ -589,7 +591,7 @@ def _on_upright(
         )
         for row, side in places
     ]
-    crossed = sum((plane.apart(boxes, x, course, _CLEAR) < _ON for course in courses), np.zeros(len(boxes)))
+    crossed = (plane.apart(boxes, x, courses, _CLEAR) < _ON).sum(axis=0)
     covered = [any(_apart(box, other, plane) <= 0.0 for other in taken) for box in boxes]
     outside = [abs(box.x - 0.5) * plane.width + 0.5 * width > 0.5 * plane.width for box in boxes]
     away = [row + 0.5 * (side != first) for row, side in places]

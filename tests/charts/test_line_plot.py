@@ -587,11 +587,11 @@ def test_a_reference_without_room_for_its_name_has_none() -> None:
     assert "∝ √T" not in notes(chart(flat, steep, references=(Reference(T, np.sqrt(T / 40_000), "∝ √T"),)))
 
 
-def scattered(seed: int) -> tuple[Plane, np.ndarray, list[np.ndarray], list[Box]]:
+def scattered(seed: int) -> tuple[Plane, np.ndarray, np.ndarray, list[Box]]:
     """A plane, curves with gaps on it, and names."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 1.0, 400)
-    curves = [np.interp(x, np.linspace(0.0, 1.0, 9), rng.uniform(-0.2, 1.2, 9)) for _ in range(4)]
+    curves = np.array([np.interp(x, np.linspace(0.0, 1.0, 9), rng.uniform(-0.2, 1.2, 9)) for _ in range(4)])
     curves[0][rng.random(400) < 0.2] = np.nan
     boxes = [Box(*rng.random(2), rng.uniform(5.0, 150.0), 14.0) for _ in range(60)]
     return Plane(AxisScale(0.0, 1.0), AxisScale(0.0, 1.0), 430), x, curves, boxes
@@ -601,10 +601,9 @@ def scattered(seed: int) -> tuple[Plane, np.ndarray, list[np.ndarray], list[Box]
 @pytest.mark.parametrize("most", [4.0, 8.0])
 def test_a_distance_up_to_the_most_that_matters_is_the_whole_distance(seed: int, most: float) -> None:
     plane, x, curves, boxes = scattered(seed)
-    for curve in curves:
-        whole = plane.apart(boxes, x, curve)
-        assert np.array_equal(plane.apart(boxes, x, curve, most), np.minimum(whole, most))
-        assert (whole < most).any()
+    whole = plane.apart(boxes, x, curves)
+    assert np.array_equal(plane.apart(boxes, x, curves, most), np.minimum(whole, most))
+    assert (whole < most).any(axis=1).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
