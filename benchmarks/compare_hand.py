@@ -9,6 +9,8 @@ go; then keys are pressed. Times are taken inside the page (`benchmarks/hand/pro
 first (`python tools/install.py bench`). Printed is a table in Markdown; about two minutes. A page that draws nothing
 before the release has "0 frames" in the drag's columns, and no ratio to it is told.
 
+With `--marks`, every mark on a chart that is a setting is pulled, two seconds after the pointer has come to it.
+
 With `--cold`, every slider of every question in the catalogue is pulled as soon as the pointer is there: at the
 defaults, 8 s after the start at the earliest, and at a random link. `--only` is then the beginning of
 page.question.field. All of them take about half an hour.
@@ -33,9 +35,10 @@ from benchmarks.hand.pull import Felt, Pulled
 from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.acting import acting
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import of_texts
 from tests.browser.driver import CHROMIUM_FLAGS, chart_data, find_chromium, no_traceback, open_page, running_app
+from tests.browser.test_pull_marks import address, marks_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -52,6 +55,7 @@ SLIDERS = (
     ("orders", {}, "sigma", "Orders, σ", ("q", 0.03)),
     ("noise", {}, "target", "Noise, target ε", ("delta", 3e-6)),
 )
+RESTING = 2000.0  # ms that the pointer rests on a mark before it is pulled
 HEAD = (
     "slider",
     "drag p50",
@@ -145,6 +149,36 @@ def every_slider() -> Iterator[tuple[str, str, str, dict[str, str], dict[str, st
                     yield page.key, question.key, moved.key, query, query | near
 
 
+def marks_pulled(only: str, folder: Path) -> Iterator[str]:
+    """The table of all marks at the defaults, row by row."""
+    yield "| mark | redraws/s | p50 | p95 |\n|---|--:|--:|--:|"
+    os.environ["DPVIZ_HOME"] = str(folder / "home")
+    with (
+        sync_playwright() as playwright,
+        running_app(ROOT / "app.py", folder / "app.log") as app,
+        playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_FLAGS)) as browser,
+    ):
+        for question in QUESTIONS.values():
+            path, link = address(question)
+            for key, axis in marks_of(question):
+                name = f"{path}.{question.key}.{key}"
+                if not name.startswith(only):
+                    continue
+                page = fresh_page(browser, app)
+                try:
+                    open_page(page, path, **link)
+                    slider = f'.dpviz-number[data-field="{key}"] input[type="range"]'
+                    pulled = Pulled(page, slider, follows=True, axis=axis)
+                    pulled.measure_cold(RESTING)
+                    felt = pulled.felt
+                    p50, p95 = (np.percentile(felt.cold, share) for share in (50, 95))
+                    yield f"| {name} | {felt.cold_drawings[0]:.0f} | {p50:.0f} | {p95:.0f} |"
+                except (AssertionError, RuntimeError, Error) as problem:
+                    print(f"{name}: {problem}", file=sys.stderr)
+                finally:
+                    page.context.close()
+
+
 def pulled_at_once(only: str, folder: Path) -> Iterator[str]:
     """The table of all sliders, row by row."""
     cells = ("redraws/s", "p50", "p95", "stops passed")
@@ -223,11 +257,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the beginning of a slider's name, as in compose.sigma")
     parser.add_argument("--rounds", type=int, default=2, help="of the first slider and the peers")
     parser.add_argument("--cold", action="store_true", help="every slider there is, pulled at once")
+    parser.add_argument("--marks", action="store_true", help="every mark on a chart")
     arguments = parser.parse_args()
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.cold:
-            for line in pulled_at_once(arguments.only, Path(folder)):
+        if arguments.cold or arguments.marks:
+            rows_of = marks_pulled if arguments.marks else pulled_at_once
+            for line in rows_of(arguments.only, Path(folder)):
                 print(line, flush=True)
         else:
             print(table(measured(arguments.only, arguments.rounds, Path(folder))))

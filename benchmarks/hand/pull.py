@@ -1,4 +1,4 @@
-"""Pulls one slider with a real pointer, presses its keys, and says what was measured."""
+"""Pulls one slider, or the mark of its setting, with a real pointer, presses its keys, and says what was measured."""
 
 import time
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ OUT, BACK = 60, 40  # pixels: out from where the thumb stood, and back
 RESTED = 500  # ms without any change
 LIMIT = 60_000  # ms
 KEYS = 8
+PLOT = ".dpviz-chart .nsewdrag"  # Plotly's, over the plot
 
 
 class Wire:
@@ -77,10 +78,11 @@ class Pulled:
         slider: CSS of its element: an input of type range, or the thumb with role "slider".
         follows: whether it is our page: it fetches frames when the pointer comes, and every drawing during a drag is of
             the newest value. Elsewhere the last drawing is that of the last movement.
+        axis: along which the setting's mark on the chart is pulled ("x" or "y"); empty where the slider is.
     """
 
-    def __init__(self, page: Page, slider: str, *, follows: bool) -> None:
-        self.page, self.slider, self.follows = page, slider, follows
+    def __init__(self, page: Page, slider: str, *, follows: bool, axis: str = "") -> None:
+        self.page, self.slider, self.follows, self.axis = page, slider, follows, axis
         self.felt = Felt()
         self.wire = Wire(page)
 
@@ -117,7 +119,9 @@ class Pulled:
         return told
 
     def _thumb(self) -> tuple[float, float, int]:
-        """Where the thumb is, and on which side there is more room."""
+        """Where the thumb is, or the mark, and on which side there is more room."""
+        if self.axis:
+            return self._mark()
         handle = self.page.locator(self.slider).first
         handle.scroll_into_view_if_needed()
         box = handle.bounding_box()
@@ -127,6 +131,16 @@ class Pulled:
         low, high, value = (float(handle.get_attribute(name) or 0) for name in ("min", "max", "value"))
         share = (float(handle.input_value() or value) - low) / (high - low)
         return box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2, 1 if share < 0.5 else -1
+
+    def _mark(self) -> tuple[float, float, int]:
+        knob, plot = self.page.locator(f'.dpviz-grip[data-axis*="{self.axis}"]:not([hidden])'), self.page.locator(PLOT)
+        knob.scroll_into_view_if_needed()
+        box, area = knob.bounding_box(), plot.bounding_box()
+        assert box is not None
+        assert area is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        first = x < area["x"] + area["width"] / 2 if self.axis == "x" else y < area["y"] + area["height"] / 2
+        return x, y, 1 if first else -1
 
     def _hover(self, x: float, y: float) -> None:
         self.wire.clear()
@@ -145,7 +159,8 @@ class Pulled:
         began = time.monotonic()
         for move in range(1, MOVES + 1):
             gone = move / MOVES * (OUT + BACK)
-            self.page.mouse.move(x + direction * (gone if gone <= OUT else 2 * OUT - gone), y)
+            away = direction * (gone if gone <= OUT else 2 * OUT - gone)
+            self.page.mouse.move(x + away * (self.axis != "y"), y + away * (self.axis == "y"))
             time.sleep(max(0.0, began + move * SECONDS / MOVES - time.monotonic()))
         self.wire.clear()
         self.page.mouse.up()
