@@ -65,8 +65,13 @@ RECORD = (
 }
 """
 ).replace("MOUNTED", MOUNTED)
-# What is shown belongs to the place of what is pulled: it is not faded.
-CLEAR = "() => !document.documentElement.hasAttribute('data-dpviz-behind')"
+# What is shown belongs to the place of what is pulled: it is not faded, unless there is no result at that place.
+CLEAR = """
+() => {
+  const { documentElement: page } = document;
+  return !page.hasAttribute("data-dpviz-behind") || page.hasAttribute("data-dpviz-unanswered");
+}
+"""
 TIGHTER = 1.0101  # on release a bound may fall by 1 %, and by the last digit shown
 
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from benchmarks.compare_hand import every_slider
-from tests.browser.driver import no_traceback, open_page, slider, wait_idle
+from tests.browser.driver import headline, no_traceback, open_page, slider, wait_idle
 from tests.browser.recording import CLEAR, TIGHTER, number, record, recorded, stays_as_it_stood
 from tests.questions.asking import skeleton
 
@@ -26,8 +26,12 @@ MOVES: Mapping[str, Mapping[str, int]] = {
 }
 
 
-def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:
-    """Pull a slider from its left to its right end; all that was painted meanwhile, and last the page at rest."""
+def pull(page: Page, field: str, places: int) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Pull a slider from its left to its right end.
+
+    Returns:
+        All that was painted meanwhile, and the page at rest; None where it says that there is no result.
+    """
     handle = slider(page, field)
     handle.hover()
     box = handle.bounding_box()
@@ -49,7 +53,8 @@ def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:
     wait_idle(page, settle_ms=700)
     record(page, field)
     page.wait_for_timeout(100)
-    return [*moving, recorded(page)[-1]]
+    at_rest = recorded(page)
+    return moving, at_rest[-1] if at_rest else None
 
 
 def direction(field: str, name: str) -> int:
@@ -64,8 +69,9 @@ def direction(field: str, name: str) -> int:
 def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, field: str, places: int) -> None:
     open_page(page, "compose", units="mechanism")
     stops = int(slider(page, field).get_attribute("max") or 0)
-    *moving, settled = pull(page, field, places)
+    moving, settled = pull(page, field, places)
     no_traceback(page)
+    assert settled is not None
     assert len({one["value"] for one in moving}) > min(places, stops) // 2
     assert len({skeleton(one["headline"]) for one in [*moving, settled]}) == 1
     tiles = [dict(one["metrics"]) for one in moving]
@@ -97,9 +103,12 @@ def test_every_slider_is_followed_from_end_to_end(
     if not slider(page, field).count():
         pytest.skip("it is typed, or another setting hides it")
     stops = int(slider(page, field).get_attribute("max") or 0)
-    *moving, settled = pull(page, field, 12)
+    moving, settled = pull(page, field, 12)
     no_traceback(page)
     values = [number(one["value"]) for one in moving]
     assert values == sorted(values) or values == sorted(values, reverse=True), "the value comes to no stop twice"
     assert len(set(values)) > min(12, stops) // 2
-    stays_as_it_stood(moving[-1], settled)
+    if settled is None:
+        expect(headline(page)).to_have_text("There is no result for these settings.")
+    else:
+        stays_as_it_stood(moving[-1], settled)

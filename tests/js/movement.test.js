@@ -8,7 +8,10 @@ import { Movement } from "./movement.js";
 
 const page = new Set(); // attributes of the page
 globalThis.document = Object.assign(new EventTarget(), {
-  documentElement: { toggleAttribute: (name, there) => (there ? page.add(name) : page.delete(name)) },
+  documentElement: {
+    toggleAttribute: (name, there) => (there ? page.add(name) : page.delete(name)),
+    hasAttribute: (name) => page.has(name),
+  },
 });
 globalThis.requestAnimationFrame = (draw) => setTimeout(draw);
 globalThis.cancelAnimationFrame = clearTimeout;
@@ -31,11 +34,27 @@ test("an entry is sent once the hand rests, or before what is done next; the las
   assert.deepEqual(sent.slice(1).map(({ text, exact, n }) => [text, exact, n]), [["4", true, 1181], ["5", false, 1182]]);
 });
 
+test("a hand that holds a value without an answer keeps its chart until it lets go", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1000 });
+  const sent = [];
+  const entry = new Entry(({ text }) => sent.push(text));
+  page.add("data-dpviz-unanswered");
+  entry.later("2", true);
+  t.mock.timers.tick(5000);
+  assert.deepEqual(sent, []);
+  entry.flush(); // the hand lets go
+  assert.deepEqual(sent, ["2"]);
+  entry.later("3", true);
+  page.delete("data-dpviz-unanswered"); // the hand came to a value that has one
+  t.mock.timers.tick(360);
+  assert.deepEqual(sent, ["2", "3"]);
+});
+
 test("a frame is shown once a painting; what is not there fades until the answer to the entry", async () => {
   const asked = [];
   const ask = (kind) => (what) => asked.push([kind, what?.field ?? what]);
   const frame = { figure: {} };
-  const there = { 2: frame, 3: frame, 5: { why: "a sample has to be measured first" } };
+  const there = { 2: frame, 3: frame, 5: { why: "a sample has to be measured first" }, 6: null };
   const frames = { near: ask("near"), rest: ask("rest"), away: ask("away"), at: (field, text) => there[text] };
   const shown = [];
   const why = { textContent: "" };
@@ -51,11 +70,12 @@ test("a frame is shown once a painting; what is not there fades until the answer
   await painted();
   assert.deepEqual(shown, [[frame, "sigma"]]);
   assert.ok(!page.has("data-dpviz-behind"));
-  for (const [text, words] of [["4", ""], ["5", there[5].why]]) {
+  for (const [text, words] of [["4", ""], ["5", there[5].why], ["6", "There is no result for this value."]]) {
     step("move", text);
     await painted();
     assert.ok(page.has("data-dpviz-behind"));
     assert.equal(why.textContent, words);
+    assert.equal(page.has("data-dpviz-unanswered"), text === "6");
   }
   for (const drawn of [false, true]) {
     let ends;
@@ -73,7 +93,7 @@ test("a frame is shown once a painting; what is not there fades until the answer
   await painted();
   assert.ok(!page.has("data-dpviz-behind"));
   assert.deepEqual([movement.ahead(6), movement.ahead(7), movement.last], [true, false, null]);
-  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(6).fill("near"), "rest"]);
+  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(7).fill("near"), "rest"]);
 });
 
 test("a chart that shows something else waits for nothing, and follows the next movement", async () => {

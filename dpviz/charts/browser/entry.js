@@ -1,6 +1,8 @@
-// When a control's entry is sent. A movement is sent once the hand rests, and before whatever is done next.
+// When a control's entry is sent. A movement is sent once the hand rests, and before whatever is done next; where the value
+// has no answer, a hand that holds the thumb lets go first: the chart stays, for the values that have one.
 
 const REST = 180; // ms without a movement after which it is sent
+const UNANSWERED = "data-dpviz-unanswered"; // see movement.js
 
 let waiting = 0;
 function pending(change) {
@@ -31,7 +33,12 @@ export class Entry {
       document.addEventListener("pointerdown", this.flush, true); // whatever is clicked next comes after this entry
       document.addEventListener("dpviz-flush", this.flush);
     }
-    this.timer = setTimeout(this.flush, held ? 2 * REST : REST);
+    this.wait(held);
+  }
+
+  wait(held) {
+    const rested = () => (held && document.documentElement.hasAttribute(UNANSWERED) ? this.wait(held) : this.flush());
+    this.timer = setTimeout(rested, held ? 2 * REST : REST);
   }
 
   // `exact`: the slider or a choice wrote the text. What a person typed may have a decimal comma.

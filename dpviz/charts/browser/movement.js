@@ -2,6 +2,8 @@
 // what is ahead of the server; what belongs to another value fades.
 
 const LEFT = 2000; // ms for which words stay faded where no other chart comes
+const NO_ANSWER = "There is no result for this value.";
+const UNANSWERED = "data-dpviz-unanswered"; // the value under the hand has none
 
 export class Movement {
   // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one, and returns
@@ -43,7 +45,7 @@ export class Movement {
     const { field, text } = this.last;
     const frame = this.frames.at(field, text);
     const shown = frame?.figure ? this.show(frame, field) : false;
-    this.fade(shown !== true, frame?.why);
+    this.fade(shown !== true, frame === null ? NO_ANSWER : frame?.why);
     if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
   }
 
@@ -57,6 +59,7 @@ export class Movement {
   // The chart is gone, for a moment where a connection was cut: the words of before fade until another one stands.
   end() {
     cancelAnimationFrame(this.next);
+    document.documentElement.toggleAttribute(UNANSWERED, false);
     if (this.last) setTimeout(() => document.querySelector(".dpviz-chart") ?? this.fade(false), LEFT);
     this.last = null;
   }
@@ -67,8 +70,9 @@ export class Movement {
 
   // `why` says what the page waits for, where that is more than a moment.
   fade(faded, why = "") {
-    document.documentElement.toggleAttribute("data-dpviz-behind", faded);
     const words = faded ? why : "";
+    document.documentElement.toggleAttribute("data-dpviz-behind", faded);
+    document.documentElement.toggleAttribute(UNANSWERED, words === NO_ANSWER);
     if (this.why.textContent !== words) this.why.textContent = words;
   }
 }
