@@ -166,7 +166,7 @@ def pulled(page: Page, pointer: Pointer, question: AnyQuestion, mark: Mark) -> P
     follows(there, where, -1)
     follows(back, where, 1)
     keep_their_words([*there, *back], question, mark)
-    assert len({one["value"] for one in back}) > min(PLACES, sum(0 <= at <= 1 for at, _, _ in where.values())) // 2
+    assert len({one["value"] for one in back}) >= min(PLACES, sum(0 <= at <= 1 for at, _, _ in where.values())) // 2
     return back[-1]
 
 
@@ -236,4 +236,7 @@ def test_marks_are_pulled_from_end_to_end_without_a_server(browser: Browser, tmp
             page.wait_for_selector(DRAWN)
             stays_as_it_stood(held, at_rest(page, mark))
             stands(page, mark, float(held["value"]))
-            assert head(page).inner_text() == dpviz.ask(key, **{keywords[mark[0]]: held["value"]}).headline
+            whole = dpviz.ask(key, **{keywords[mark[0]]: held["value"]}).headline
+            assert re.fullmatch(
+                re.escape(head(page).inner_text()).replace("…", ".+"), whole
+            )  # no slow part is in a file
