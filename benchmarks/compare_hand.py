@@ -9,7 +9,8 @@ go; then keys are pressed. Times are taken inside the page (`benchmarks/hand/pro
 first (`python tools/install.py bench`). Printed is a table in Markdown; about two minutes. A page that draws nothing
 before the release has "0 frames" in the drag's columns, and no ratio to it is told.
 
-With `--marks`, every mark on a chart that is a setting is pulled, two seconds after the pointer has come to it.
+With `--marks`, every mark on a chart that is a setting is pulled, two seconds after the pointer has come to it. Where
+the curves stay as they are and only the mark and the words move, the one drawing is that after the release.
 
 With `--cold`, every slider of every question in the catalogue is pulled as soon as the pointer is there: at the
 defaults, 8 s after the start at the earliest, and at a random link. `--only` is then the beginning of
@@ -151,7 +152,7 @@ def every_slider() -> Iterator[tuple[str, str, str, dict[str, str], dict[str, st
 
 def marks_pulled(only: str, folder: Path) -> Iterator[str]:
     """The table of all marks at the defaults, row by row."""
-    yield "| mark | redraws/s | p50 | p95 |\n|---|--:|--:|--:|"
+    yield "| mark | new stops | redraws/s | p50 | p95 |\n|---|--:|--:|--:|--:|"
     os.environ["DPVIZ_HOME"] = str(folder / "home")
     with (
         sync_playwright() as playwright,
@@ -172,7 +173,7 @@ def marks_pulled(only: str, folder: Path) -> Iterator[str]:
                     pulled.measure_cold(RESTING)
                     felt = pulled.felt
                     p50, p95 = (np.percentile(felt.cold, share) for share in (50, 95))
-                    yield f"| {name} | {felt.cold_drawings[0]:.0f} | {p50:.0f} | {p95:.0f} |"
+                    yield f"| {name} | {felt.cold_stops[0]} | {felt.cold_drawings[0]:.0f} | {p50:.0f} | {p95:.0f} |"
                 except (AssertionError, RuntimeError, Error) as problem:
                     print(f"{name}: {problem}", file=sys.stderr)
                 finally:

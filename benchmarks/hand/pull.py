@@ -133,9 +133,9 @@ class Pulled:
         return box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2, 1 if share < 0.5 else -1
 
     def _mark(self) -> tuple[float, float, int]:
-        knob, plot = self.page.locator(f'.dpviz-grip[data-axis*="{self.axis}"]:not([hidden])'), self.page.locator(PLOT)
+        knob = self.page.locator(f'.dpviz-grip[data-axis*="{self.axis}"]:not([hidden])')
         knob.scroll_into_view_if_needed()
-        box, area = knob.bounding_box(), plot.bounding_box()
+        box, area = knob.bounding_box(), self.page.locator(PLOT).first.bounding_box()
         assert box is not None
         assert area is not None
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

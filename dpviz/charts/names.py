@@ -495,8 +495,8 @@ def guide_names(
         words: on the plot already.
     """
     x = np.linspace(0.0, 1.0, 200)
-    drawn = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
-    courses = plane.courses(x, [(trace["x"], trace["y"]) for trace in drawn])
+    curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
+    courses = plane.courses(x, [(trace["x"], trace["y"]) for trace in curves])
     shown = [guide for guide in guides if guide.name and _crosses(guide, plane)]
     levels = [_place(guide, plane) for guide in guides if guide.axis == "y"]
     taken = [*boxes_of(words, plane), *_spots(rings, plane)]
