@@ -50,6 +50,25 @@ test("frames around the hand come first, in one request for all; each once", asy
   assert.equal(frames.at("sigma", "7").headline, "7");
 });
 
+test("a frame is on its way from the request for it until it is there, or no more come", async () => {
+  const [ask, asked] = asking();
+  let told = 0;
+  const frames = new Frames(() => told++);
+  frames.offer(ask, { sigma: "token", q: "other" });
+  assert.ok(!frames.coming("sigma", "20"));
+  frames.near(move());
+  const coming = () => [["sigma", "20"], ["sigma", "13"], ["sigma", "x"], ["q", "20"]].map((one) => frames.coming(...one));
+  assert.deepEqual(coming(), [true, true, false, false]);
+  await asked[0].tell("20", "13");
+  assert.deepEqual(coming(), [false, false, false, false]);
+  assert.ok(frames.coming("sigma", "7"));
+  const before = told;
+  frames.offer(ask, {}); // the page moved on
+  await asked[0].end();
+  assert.ok(!frames.coming("sigma", "7"));
+  assert.equal(told, before + 1, "who waits for one is told that no more come");
+});
+
 test("a hand that moved on asks again: for what it lacks, sooner before it than behind it", async () => {
   const [ask, asked] = asking();
   const frames = new Frames(() => {});

@@ -34,18 +34,18 @@ test("an entry is sent once the hand rests, or before what is done next; the las
   assert.deepEqual(sent.slice(1).map(({ text, exact, n }) => [text, exact, n]), [["4", true, 1181], ["5", false, 1182]]);
 });
 
-test("a hand that holds a value without an answer keeps its chart until it lets go", (t) => {
+for (const state of ["unanswered", "coming"]) test(`a held value is not sent while its frame is ${state}`, (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1000 });
   const sent = [];
   const entry = new Entry(({ text }) => sent.push(text));
-  page.add("data-dpviz-unanswered");
+  page.add(`data-dpviz-${state}`);
   entry.later("2", true);
   t.mock.timers.tick(5000);
   assert.deepEqual(sent, []);
   entry.flush(); // the hand lets go
   assert.deepEqual(sent, ["2"]);
   entry.later("3", true);
-  page.delete("data-dpviz-unanswered"); // the hand came to a value that has one
+  page.delete(`data-dpviz-${state}`); // the hand came to a value that has one
   t.mock.timers.tick(360);
   assert.deepEqual(sent, ["2", "3"]);
 });
@@ -55,7 +55,9 @@ test("a frame is shown once a painting; what is not there fades until the answer
   const ask = (kind) => (what) => asked.push([kind, what?.field ?? what]);
   const frame = { figure: {} };
   const there = { 2: frame, 3: frame, 5: { why: "a sample has to be measured first" }, 6: null };
-  const frames = { near: ask("near"), rest: ask("rest"), away: ask("away"), at: (field, text) => there[text] };
+  let coming = false;
+  const asks = { near: ask("near"), rest: ask("rest"), away: ask("away") };
+  const frames = { ...asks, at: (field, text) => there[text], coming: () => coming };
   const shown = [];
   const why = { textContent: "" };
   let stands = true; // or a promise of it
@@ -77,6 +79,11 @@ test("a frame is shown once a painting; what is not there fades until the answer
     assert.equal(why.textContent, words);
     assert.equal(page.has("data-dpviz-unanswered"), text === "6");
   }
+  for (coming of [true, false]) {
+    step("move", "4");
+    await painted();
+    assert.equal(page.has("data-dpviz-coming"), coming, "what is asked for and not there is on its way");
+  }
   for (const drawn of [false, true]) {
     let ends;
     stands = new Promise((resolve) => (ends = resolve));
@@ -93,16 +100,19 @@ test("a frame is shown once a painting; what is not there fades until the answer
   await painted();
   assert.ok(!page.has("data-dpviz-behind"));
   assert.deepEqual([movement.ahead(6), movement.ahead(7), movement.last], [true, false, null]);
-  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(7).fill("near"), "rest"]);
+  assert.deepEqual(asked.map(([kind]) => kind), ["near", "away", ...Array(9).fill("near"), "rest"]);
 });
 
 test("a chart that shows something else waits for nothing, and follows the next movement", async () => {
   const why = { textContent: "" };
-  const frames = { near: () => {}, rest: () => {}, away: () => {}, at: () => undefined };
+  const frames = { near: () => {}, rest: () => {}, away: () => {}, at: () => undefined, coming: () => true };
   const movement = new Movement(why, frames, () => true);
   movement.step({ field: "sigma", text: "2", phase: "move" });
+  movement.now();
+  assert.ok(page.has("data-dpviz-coming"));
   movement.over();
   assert.ok(!movement.ahead(0));
+  assert.ok(!page.has("data-dpviz-coming"));
   assert.ok(!page.has("data-dpviz-behind"));
   movement.step({ field: "sigma", text: "3", phase: "move" });
   await new Promise((done) => setTimeout(done, 5));

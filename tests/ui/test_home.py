@@ -1,7 +1,6 @@
 """The home page and its story."""
 
 import re
-import time
 
 import pytest
 
@@ -61,12 +60,10 @@ def told(at):
     return [one.value for one in at.markdown if " of 10 · " in one.value]
 
 
-def whole(at):
-    """The same once the true ε stands among them, which is computed beside the page."""
-    end = time.monotonic() + 60.0
-    while LATER in told(at)[4] and time.monotonic() < end:
-        time.sleep(0.05)
-        at.run()
+def told_after_the_truth(at, n):
+    """The same once the fifth stop was drawn, whose true ε is asked for then."""
+    rest_on(at, "5", n)
+    rest_on(at, "3", n + 1.0)
     return told(at)
 
 
@@ -109,13 +106,14 @@ def test_a_scroll_changes_no_number():
     """And no stop asks for a mechanism of its own: the texts of all tell of the present one."""
     assert not {"sigma", "q", "n", "steps", "delta"} & {key for stop in STOPS for key in stop.values}
     at = open_app("home", "sigma=2&curves=closed_form")
-    rest_on(at, "3", 1.0)
+    before = told_after_the_truth(at, 1.0)
     assert at.session_state["value.sigma"] == 2.0
     assert at.session_state["value.curves"] == ("closed_form",)
-    before = whole(at)
     assert "10 times as large" in before[3]
     enter(at, "sigma", "4")
-    assert [one != other for one, other in zip(before, whole(at), strict=True)] == [stop.counts for stop in STOPS]
+    after = told_after_the_truth(at, 3.0)
+    assert LATER not in before[4] + after[4]
+    assert [one != other for one, other in zip(before, after, strict=True)] == [stop.counts for stop in STOPS]
 
 
 def test_a_bad_stop_is_told():

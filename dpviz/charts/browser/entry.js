@@ -1,8 +1,9 @@
-// When a control's entry is sent. A movement is sent once the hand rests, and before whatever is done next; where the value
-// has no answer, a hand that holds the thumb lets go first: the chart stays, for the values that have one.
+// When a control's entry is sent. A movement is sent once the hand rests, and before whatever is done next. A hand that
+// holds the thumb rests where the value has a frame: while that is on its way, nothing is sent, and where it turns out that
+// the value has no result, not before the hand lets go. The chart stays, for the values that have one.
 
 const REST = 180; // ms without a movement after which it is sent
-const UNANSWERED = "data-dpviz-unanswered"; // see movement.js
+const HELD_BACK = ["data-dpviz-unanswered", "data-dpviz-coming"]; // see movement.js
 
 let waiting = 0;
 function pending(change) {
@@ -37,8 +38,8 @@ export class Entry {
   }
 
   wait(held) {
-    const rested = () => (held && document.documentElement.hasAttribute(UNANSWERED) ? this.wait(held) : this.flush());
-    this.timer = setTimeout(rested, held ? 2 * REST : REST);
+    const heldBack = () => held && HELD_BACK.some((state) => document.documentElement.hasAttribute(state));
+    this.timer = setTimeout(() => (heldBack() ? this.wait(held) : this.flush()), held ? 2 * REST : REST);
   }
 
   // `exact`: the slider or a choice wrote the text. What a person typed may have a decimal comma.

@@ -47,7 +47,7 @@ export const fromTable = (table, opened) =>
   };
 
 export class Frames {
-  // `arrived` is told how many of a field are there.
+  // `arrived` is told how many of a field are there, as some come and as no more do.
   constructor(arrived) {
     this.arrived = arrived;
     this.tokens = {};
@@ -71,6 +71,12 @@ export class Frames {
 
   at(field, text) {
     return this.kept.get(this.tokens[field])?.get(text);
+  }
+
+  // Whether the frame of a text was asked for and is on its way.
+  coming(field, text) {
+    const { under } = this;
+    return this.has(field) && under?.token === this.tokens[field] && under.texts.includes(text) && this.at(field, text) === undefined;
   }
 
   // The axes of all frames of a field that are there, as `fitting` draws them.
@@ -140,6 +146,7 @@ export class Frames {
     if (this.under !== request) return;
     this.under = null;
     this.fill();
+    if (!this.under) this.arrived(this.kept.get(request.token)?.size ?? 0);
   }
 
   again() {

@@ -4,6 +4,7 @@
 const LEFT = 2000; // ms for which words stay faded where no other chart comes
 const NO_ANSWER = "There is no result for this value.";
 const UNANSWERED = "data-dpviz-unanswered"; // the value under the hand has none
+const COMING = "data-dpviz-coming"; // its frame is on its way
 
 export class Movement {
   // `why`: the element that says what is waited for; `frames`: who is asked; `show(frame, field)` draws one, and returns
@@ -46,6 +47,7 @@ export class Movement {
     const frame = this.frames.at(field, text);
     const shown = frame?.figure ? this.show(frame, field) : false;
     this.fade(shown !== true, frame === null ? NO_ANSWER : frame?.why);
+    document.documentElement.toggleAttribute(COMING, this.frames.coming(field, text));
     if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
   }
 
@@ -59,7 +61,7 @@ export class Movement {
   // The chart is gone, for a moment where a connection was cut: the words of before fade until another one stands.
   end() {
     cancelAnimationFrame(this.next);
-    document.documentElement.toggleAttribute(UNANSWERED, false);
+    for (const state of [UNANSWERED, COMING]) document.documentElement.toggleAttribute(state, false);
     if (this.last) setTimeout(() => document.querySelector(".dpviz-chart") ?? this.fade(false), LEFT);
     this.last = null;
   }
@@ -73,6 +75,7 @@ export class Movement {
     const words = faded ? why : "";
     document.documentElement.toggleAttribute("data-dpviz-behind", faded);
     document.documentElement.toggleAttribute(UNANSWERED, words === NO_ANSWER);
+    if (!this.last) document.documentElement.toggleAttribute(COMING, false);
     if (this.why.textContent !== words) this.why.textContent = words;
   }
 }
