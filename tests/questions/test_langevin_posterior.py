@@ -8,7 +8,7 @@ import pytest
 from dpviz.accounting.langevin.cost import Langevin
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.langevin.posterior import NOISE, POSTERIOR, REACH, data, ellipse, joining, path_of, posterior_of
+from dpviz.questions.langevin.posterior import NOISE, POSTERIOR, REACH, batches_of, data, ellipse, path_of, posterior_of
 from tests.questions.asking import answer_to, asked_whole
 
 NO_CLIP, NO_GRADIENT = 1e4, 1e-9
@@ -90,11 +90,11 @@ def test_no_example_moves_a_step_further_than_is_accounted_for():
 @pytest.mark.parametrize("rate", [0.003, 0.4, 1.0])
 def test_every_example_joins_every_step_by_itself_with_the_same_probability(rate):
     n, steps = 50, 4000
-    step, example = joining(np.random.default_rng(5), n, rate, steps)
+    ends, example = batches_of(5, n, rate, steps)
+    sizes = np.diff(ends, prepend=0)
     joined = np.zeros((steps, n))
-    np.add.at(joined, (step, example), 1)
+    np.add.at(joined, (np.repeat(np.arange(steps), sizes), example), 1)
     assert joined.max() <= 1
-    assert (np.diff(step) >= 0).all()
     within = 5.0 * math.sqrt(rate * (1.0 - rate) / (n * steps))
     assert joined.mean() == pytest.approx(rate, abs=within + 1e-12)
     assert joined.mean(axis=0) == pytest.approx(np.full(n, rate), abs=within * math.sqrt(n) + 1e-12)
