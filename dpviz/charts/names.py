@@ -253,14 +253,17 @@ def _roomiest(plane: Plane, x: Array, others: Array, taken: Sequence[Box], boxes
 
 
 def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:
-    """In the middle of the longest level stretch within each area, where most of the words fit."""
+    """In the middle of the longest level stretch within each area, off its edges where it is high enough for words
+    on a phone."""
     names = []
     levels = np.linspace(0.06, 0.94, 45)
+    half = 0.6 * look.LABEL_SIZE / plane.on_phone().inner
     for area in areas:
         x, low, high = clipped(area, plane)
         if not area.name or not (high > low).any():
             continue
-        inside = (low < levels[:, None]) & (levels[:, None] < high)
+        off = half if (high - low).max() > 3.0 * half else 0.0
+        inside = (low + off < levels[:, None]) & (levels[:, None] < high - off)
         long = inside.sum(axis=1)
         widest = np.flatnonzero(long >= 0.98 * long.max())
         level = int(widest[widest.size // 2])
@@ -422,8 +425,8 @@ def floor_lines(
 ) -> tuple[list[look.PlotlyDict], list[Annotation]]:
     """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
     where growing curves have long left their floor, or at the left where curves end before the right edge, with their
-    names behind them, or one of the names that `end_names` tells is in the way; never overlapping. A `share` is written
-    in percent.
+    names behind them, or a curve or one of the names that `end_names` tells is in the way; never overlapping. A `share`
+    is written in percent.
 
     A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
     """
@@ -441,11 +444,25 @@ def floor_lines(
     free = _NARROW - _INDENT - max((text_width(text, look.SMALL_SIZE) for text in texts), default=0.0)
     taken = any(stop > free and abs(down - place) < GAP for stop, down in _reaching(ends, plane) for place in places)
     right = not taken and any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
+    if right and texts:
+        right = not _met(texts, places, lines, plane, right=True) or _met(texts, places, lines, plane, right=False)
     side: Annotation = {"xanchor": "right", "xshift": -_INDENT} if right else {"xanchor": "left", "xshift": _INDENT}
     return dotted, [
         _on_paper(text, int(right), 1 - place / inner, yanchor="middle", **side)
         for text, place in zip(texts, places, strict=True)
     ]
+
+
+def _met(texts: Sequence[str], places: Sequence[float], lines: Sequence[Line], plane: Plane, *, right: bool) -> bool:
+    """Whether a line crosses one of the names at that end of a plot, which stand `places` pixels from its top."""
+    boxes = []
+    for text, place in zip(texts, places, strict=True):
+        width = text_width(text, look.SMALL_SIZE)
+        middle = (_INDENT + 0.5 * width) / plane.width
+        boxes.append(Box(1.0 - middle if right else middle, 1.0 - place / plane.inner, width, look.SMALL_SIZE))
+    x = np.linspace(0.0, 1.0, 200)
+    courses = plane.courses(x, [(line.x, line.y) for line in lines])
+    return bool((plane.apart(boxes, x, courses, _CLEAR) < _ON).any())
 
 
 def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.charts import look
-from dpviz.charts.axes import AxisScale, Box, Plane
+from dpviz.charts.axes import BOTTOM, TOP, AxisScale, Box, Plane
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
@@ -294,6 +294,16 @@ def test_an_area_is_clipped_to_the_axes_and_lies_between_its_curves() -> None:
     np.testing.assert_allclose(bottom, np.maximum(x[: x.size // 2] ** 2, 1.0), rtol=2e-2)
 
 
+def test_the_name_of_a_thin_area_lies_within_it() -> None:
+    x = np.linspace(0.0, 1.0, 21)
+    top = 0.215 + 0.3 * (1.0 - x)
+    area = Area(x, np.full(x.size, 0.215), top, COLOR, name="within")
+    shown = plane(Line("top", "top", x, top, "basic"), log=False, span=(0.0, 1.0), areas=(area,))
+    [name] = [note for note in shown.figure["layout"]["annotations"] if "within" in note["text"]]
+    half = 0.5 * look.LABEL_SIZE / (shown.figure["layout"]["height"] - TOP - BOTTOM)
+    assert 0.215 + half < name["y"] < np.interp(name["x"], x, top) - half
+
+
 def test_infinite_missing_and_empty_bounds_of_an_area() -> None:
     lower = np.where(XS < 10.0, np.nan, 10.0)
     [fill] = fills(plane(FLAT, areas=(Area(XS, lower, np.full(XS.size, np.inf), COLOR),)))
@@ -349,6 +359,17 @@ def test_the_name_of_a_floor_stands_on_the_side_where_no_line_is_named(last: flo
     lines = Line("long", "long", T, 0.2 + T / 1e5, "basic"), Line("short", "short", last * T, T / T[-1], "strong")
     shown = LinePlot(x, y, lines, floors=(Floor(0.98, "budget", "moments"),), end_values=False).chart()
     [name] = [note for note in shown.figure["layout"]["annotations"] if note["text"].startswith("budget")]
+    assert name["xanchor"] == side
+
+
+@pytest.mark.parametrize(("ends_at", "side"), [(0.1, "left"), (0.5, "right")])
+def test_the_name_of_a_floor_stands_at_the_other_end_where_a_curve_comes_to_the_floor(
+    ends_at: float, side: str
+) -> None:
+    x, y = Axis("steps", shown=(0.0, float(T[-1]))), Axis("y", shown=(0.0, 1.0))
+    line = Line("falls", "falls", T, 0.9 - (0.9 - ends_at) * T / T[-1], "basic")
+    shown = LinePlot(x, y, (line,), floors=(Floor(0.1, "claim", "budget"),), end_values=False).chart()
+    [name] = [note for note in shown.figure["layout"]["annotations"] if note["text"].startswith("claim")]
     assert name["xanchor"] == side
 
 

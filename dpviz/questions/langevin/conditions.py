@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from dpviz.charts import Axis, Band, Column, Line, LinePlot, Region, look
+from dpviz.charts import Area, Axis, Column, Line, LinePlot, Region, look
 from dpviz.fields import choice, numbers
 from dpviz.questions import Answer, Formula, Metric, Note, Words
 from dpviz.questions.langevin import words
@@ -62,7 +62,7 @@ def conditions(chain: Chain, *, reading: Annotated[str, READING]) -> Answer[Cond
     )
     top = np.minimum(high, third)
     private = top > low
-    band = Band("private", x, np.where(private, low, np.nan), np.where(private, top, np.nan))
+    area = Area(x[private], np.full(private.sum(), low), top[private], look.GREEN, 0.22, "private")
     plot = LinePlot(
         Axis(
             "steps",
@@ -78,7 +78,7 @@ def conditions(chain: Chain, *, reading: Annotated[str, READING]) -> Answer[Cond
             Line("step", "your steps", x, own, look.SOLID, color=look.BLUE),
             *(Line(key, name, x, bound, look.SOLID, color=color, kept=False) for key, name, bound, color in bounds),
         ),
-        bands=(band,) if private.any() else (),
+        areas=(area,) if private.any() else (),
         regions=tuple(failing(chain, reading)),
         end_values=False,
         columns=(Column("σ of that step", chain.setting.noise_multiplier(own), key="noise_multiplier"),),
