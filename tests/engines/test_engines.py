@@ -1,5 +1,6 @@
 """In Safari's engine and Firefox: no page has an error; slider, field, presented page and handed-out page work."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,6 +106,18 @@ def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) 
     tab.keys("ArrowRight")  # the slider has the focus
     tab.wait("Number(document.querySelector(arguments[0]).value) > arguments[1]", text("sigma"), noise)
     tab.wait_idle()
+
+
+def test_a_hand_that_rests_where_there_is_no_result_keeps_the_chart(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/check?kview=public_size&units=mechanism")
+    box, y = tab.box(slider("q")), press(tab, "q", share(tab, "q"))[1]
+    tab.mouse((box["x"] + box["width"] / 2, y), (box["x"] + 1, y))
+    tab.wait("document.documentElement.hasAttribute('data-dpviz-unanswered')")
+    time.sleep(1.0)  # longer than a hand rests before its value is sent
+    assert "There is no result for this value." in of(tab, ".dpviz-why", "innerText")
+    tab.mouse((box["x"] + box["width"] / 2, y), (box["x"] + box["width"] - 9, y), release=True)
+    tab.wait_idle()
+    assert "If N is not public" in headline(tab)
 
 
 def test_terms_are_marked_the_rail_s_icons_are_whole_and_the_door_names_the_notes(tab: Browser, app_url: str) -> None:
