@@ -18,7 +18,7 @@ from dpviz.questions.acting import below
 from dpviz.questions.answer import AnyAnswer
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.computed import Joined, computed, finished, joined, keep
-from dpviz.questions.layout import Reader, V, Values, of_values
+from dpviz.questions.layout import Reader, SettingsSnapshot, V, Values, of_values
 from dpviz.questions.question import AnyQuestion
 from dpviz.questions.rendered import rendered
 from dpviz.questions.source import NoSample
@@ -83,13 +83,14 @@ class Sweep:
         """
         sets = units.sets(self.moved, self.moved.parse(text), of_values(self.others))
         values = {**self.others, **{one.key: value for one, value in sets.items()}}
-        given = self.resolve(self.question.read(of_values(values)))
-        parts = joined(self.question, computed(self.question, given, coarse=True), self.log)
 
-        def get(one: Field[V], /) -> V:  # a layout reads more than its question
+        def read(one: Field[V], /) -> V:  # a layout reads more than its question
             value: V = values.get(one.key, one.default)
             return value
 
+        get = SettingsSnapshot(read)
+        given = self.resolve(self.question.read(get))
+        parts = joined(self.question, computed(self.question, given, coarse=True), self.log)
         return {**self.show(parts.answer), **below(self.question, get)}, parts
 
     def packed(self, text: str) -> Packed:

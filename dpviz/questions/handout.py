@@ -28,7 +28,7 @@ from dpviz.fields import Number
 from dpviz.questions import AnyQuestion, links
 from dpviz.questions.acting import acting, below, settings, sliders
 from dpviz.questions.answer import LATER, AnyAnswer, soon
-from dpviz.questions.layout import Reader, moved
+from dpviz.questions.layout import Reader, SettingsSnapshot, moved
 from dpviz.questions.rendered import paragraphs, rendered, two_levels
 
 MOST_BYTES = 5_000_000
@@ -142,7 +142,7 @@ class Handout:
     def _moved(self, field: Number, value: float) -> dict[str, Any] | None:
         """What is shown where one field has another value; None where there is no answer."""
         try:
-            get = moved(self.get, field, value)
+            get = SettingsSnapshot(moved(self.get, field, value))
             shown = self._frame(soon(self.at(get), self.question.slow), get)
         except ValueError:
             return None

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from dpviz.accounting.attack.trade_off import Advantage
 from dpviz.charts import LinePlot
 from dpviz.questions import STEPS, links
 from dpviz.questions.catalogue import PAGES, QUESTIONS
@@ -20,6 +21,8 @@ from dpviz.questions.gallery import (
     write_page,
 )
 from dpviz.questions.layout import moved, of_texts
+from dpviz.questions.mechanism import SIGMA
+from dpviz.questions.noise.risk import RISK
 from dpviz.questions.presets import PRESETS
 
 SMALL = ("success", "residents", "spend")
@@ -86,6 +89,18 @@ def test_a_moved_chart_has_its_curve_though_its_answer_is_slow() -> None:
     assert not [text for text in (question.headline(answer), str(question.metrics(answer))) if "…" in text]
     assert isinstance(answer.plot, LinePlot)
     assert answer.plot.lines
+
+
+def test_a_slider_that_leaves_a_curve_as_it_is_does_not_have_it_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chosen noise is on the axis of the risk along the noise, which takes a second."""
+    question, get, asked = QUESTIONS["risk"], moved(of_texts({}), STEPS, 4000), []
+    of = Advantage.of
+    monkeypatch.setattr(Advantage, "of", lambda self, *given: asked.append(given) or of(self, *given))
+    patient_answer(question, moved(get, RISK, "advantage"))
+    assert len(asked) > 10
+    asked.clear()
+    patient_answer(question, moved(moved(get, RISK, "advantage"), SIGMA, 3.21))
+    assert len(asked) == 1  # at the chosen noise
 
 
 def test_a_paper_s_setting_says_what_it_is(folder: Path) -> None:

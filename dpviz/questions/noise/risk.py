@@ -99,6 +99,11 @@ class RiskFacts:
         return float(getattr(self.mechanism, self.mechanism.noise))
 
     @property
+    def bare(self) -> Mechanism:
+        """The mechanism without its noise: at 1."""
+        return kinds.with_noise(self.mechanism, 1.0)
+
+    @property
     def impossible(self) -> bool:
         """Whether no noise keeps the target."""
         return not self.need.waits and self.need.value is None
@@ -190,7 +195,7 @@ def curve_key(answer: Answer[RiskFacts]) -> Hashable | None:
     facts = answer.facts
     if facts.why:
         return None
-    return facts.risk, kinds.with_noise(facts.mechanism, 1.0), facts.steps, facts.x[0], facts.x[-1]
+    return facts.risk, facts.bare, facts.steps, facts.x[0], facts.x[-1]
 
 
 def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
@@ -201,7 +206,7 @@ def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
     facts = answer.facts
     y = np.full(facts.x.size, facts.risk.most)
     for i in reversed(range(y.size)):
-        y[i] = risk_at(facts.risk, facts.mechanism, facts.steps, float(facts.x[i]))
+        y[i] = risk_at(facts.risk, facts.bare, facts.steps, float(facts.x[i]))
         if y[i] >= facts.risk.most * (1.0 - SHOWN):
             break
     return {"y": np.minimum.accumulate(y)}
@@ -209,7 +214,7 @@ def curve(answer: Answer[RiskFacts]) -> dict[str, Any]:
 
 @remembered
 def risk_at(risk: Risk, mechanism: Mechanism, steps: int, noise: float) -> float:
-    """The risk with so much noise, from above; some 30 ms."""
+    """The risk with so much noise, from above; some 30 ms. `mechanism` is without it."""
     return risk.of(kinds.with_noise(mechanism, noise), steps)
 
 
@@ -220,8 +225,8 @@ def need_key(answer: Answer[RiskFacts]) -> Hashable | None:
 
 def need(answer: Answer[RiskFacts]) -> dict[str, Any]:
     facts = answer.facts
-    needed = solved(facts.risk, facts.target, kinds.with_noise(facts.mechanism, 1.0), facts.steps)
-    here = risk_at(facts.risk, facts.mechanism, facts.steps, facts.noise)
+    needed = solved(facts.risk, facts.target, facts.bare, facts.steps)
+    here = risk_at(facts.risk, facts.bare, facts.steps, facts.noise)
     epsilon = None
     if needed.value:
         at = kinds.with_noise(facts.mechanism, needed.value)
