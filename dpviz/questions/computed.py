@@ -103,19 +103,6 @@ def joined(
     return Joined(answer, tuple(missing), tuple(failed))
 
 
-def patient(question: AnyQuestion, answer: AnyAnswer) -> AnyAnswer:
-    """The answer with all its slow parts; a part of several answers is worked out once."""
-    for slow in question.slow:
-        key = slow.key(answer)
-        if key is not None:
-            name = (slow.work, key)
-            there = finished(name)
-            if there is None:
-                there = MEMORY.recall(("slow part", name), partial(slow.work, answer))
-            answer = slow.join(answer, there)
-    return answer
-
-
 # --- results of slow work ---------------------------------------------------------------------------------------------
 
 

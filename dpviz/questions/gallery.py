@@ -23,8 +23,8 @@ from dpviz._version import __version__
 from dpviz.charts import LinePlot, Plot, browser
 from dpviz.charts.thumbnail import thumbnail
 from dpviz.questions import AnyAnswer, AnyQuestion, links
+from dpviz.questions.answer import whole
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.computed import patient
 from dpviz.questions.handout import (
     INDEX,
     LOCAL,
@@ -215,7 +215,7 @@ def write_page(chosen: Sequence[str], place: int, folder: Path, app: str) -> Ind
         return _write_lecture(folder / chosen[place], app, gallery, begun)
     entry = by_file[chosen[place]]
     get, question = entry.get, entry.question
-    answer = patient(question, question.asked(question.read(get)))
+    answer = whole(question.asked(question.read(get)), question.slow)
     handout = Handout(
         question,
         answer,
@@ -254,7 +254,7 @@ def patient_answer(question: AnyQuestion, get: Reader) -> AnyAnswer:
     with coarsely():
         answer = question.asked(question.read(get))
     empty = isinstance(answer.plot, LinePlot) and not answer.plot.lines
-    return patient(question, answer) if empty else answer
+    return whole(answer, question.slow) if empty else answer
 
 
 def _index(cards: list[IndexCard], app: str, docs: str) -> str:
