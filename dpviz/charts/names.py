@@ -228,14 +228,20 @@ def _box(plane: Plane, x: float, y: float, text: str, side: tuple[int, int] = (0
     return Box(x + across, y + up, width, height)
 
 
+def _between(boxes: Sequence[Box], others: Sequence[Box], plane: Plane) -> Array:
+    """Pixels between each box and each of some others, 0 where they touch: (boxes, others)."""
+    x, y, width, height = np.array(boxes).T[:, :, None]
+    x_other, y_other, wide, high = np.array(others).reshape(-1, 4).T[:, None, :]
+    across = np.maximum(np.abs(x - x_other) * plane.width - 0.5 * (width + wide), 0.0)
+    along = np.maximum(np.abs(y - y_other) * plane.inner - 0.5 * (height + high), 0.0)
+    return np.asarray(np.hypot(across, along))
+
+
 def _room(plane: Plane, x: Array, others: Array, taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
     """Pixels between each of some names and the nearest other line, name or edge."""
-    at, up, width, height = np.array(boxes).T
+    at, _, width, _ = np.array(boxes).T
     room = np.minimum(at, 1.0 - at) * plane.width - 0.5 * width
-    x_taken, y_taken, wide, high = np.array(taken).reshape(-1, 4).T[:, :, None]
-    across = np.maximum(np.abs(at - x_taken) * plane.width - 0.5 * (width + wide), 0.0)
-    along = np.maximum(np.abs(up - y_taken) * plane.inner - 0.5 * (height + high), 0.0)
-    room = np.minimum.reduce([room, *np.hypot(across, along)])
+    room = np.minimum(room, _between(boxes, taken, plane).min(axis=1, initial=math.inf))
     return np.asarray(np.minimum.reduce([room, *plane.apart(boxes, x, others)]))
 
 
@@ -573,19 +579,12 @@ def _on_level(guide: Guide, place: float, plane: Plane, x: Array, courses: Array
         box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
         inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
         room = plane.apart([box], x, courses, _CLEAR)[:, 0].tolist() if inside else [-1.0]
-        rooms[right, high] = min([*room, *(_apart(box, other, plane) for other in taken), _CLEAR])
+        rooms[right, high] = min([*room, *_between([box], taken, plane)[0].tolist(), _CLEAR])
     right, high = max(rooms, key=lambda corner: rooms[corner])
     where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
     return _on_paper(
         guide.name, right, place, name=LEVEL, **where, xshift=-indents[1] if right else indents[0], yshift=high
     )
-
-
-def _apart(one: Box, other: Box, plane: Plane) -> float:
-    """Pixels between two boxes; 0 where they touch."""
-    across = abs(one.x - other.x) * plane.width - 0.5 * (one.width + other.width)
-    along = abs(one.y - other.y) * plane.inner - 0.5 * (one.height + other.height)
-    return math.hypot(max(across, 0.0), max(along, 0.0))
 
 
 def _on_upright(name: str, place: float, plane: Plane, x: Array, courses: Array, taken: Sequence[Box]) -> Annotation:
@@ -609,10 +608,10 @@ def _on_upright(name: str, place: float, plane: Plane, x: Array, courses: Array,
         for row, side in places
     ]
     crossed = (plane.apart(boxes, x, courses, _CLEAR) < _ON).sum(axis=0)
-    covered = [any(_apart(box, other, plane) <= 0.0 for other in taken) for box in boxes]
+    covered = (_between(boxes, taken, plane) <= 0.0).any(axis=1)
     outside = [abs(box.x - 0.5) * plane.width + 0.5 * width > 0.5 * plane.width for box in boxes]
     away = [row + 0.5 * (side != first) for row, side in places]
-    costs = 1000.0 * np.array(covered) + 500.0 * np.array(outside) + 10.0 * crossed + np.array(away)
+    costs = 1000.0 * covered + 500.0 * np.array(outside) + 10.0 * crossed + np.array(away)
     row, side = places[int(np.argmin(costs))]
     where: Annotation = {"xanchor": "left" if side > 0 else "right", "xshift": side * _INDENT}
     return _on_paper(name, place, 1, name=UPRIGHT, **where, yanchor="top", yshift=-_ROW * row)

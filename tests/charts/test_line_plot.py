@@ -17,7 +17,7 @@ from dpviz.charts.axes import BOTTOM, TOP, AxisScale, Box, Plane
 from dpviz.charts.labels import text_width
 from dpviz.charts.look import named
 from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Reference, Region, Ring
-from dpviz.charts.names import _apart, _room, _roomiest, boxes_of, region_names
+from dpviz.charts.names import _between, _room, _roomiest, boxes_of, region_names
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.fields import number
 
@@ -656,12 +656,8 @@ def covering(shown: Chart, plane: Plane) -> list[tuple[str, str]]:
     """Pairs of names of guides and rings that lie on each other on a phone."""
     names = shown.figure["layout"]["meta"]["phone"]
     boxes = boxes_of(names, plane.on_phone())
-    return [
-        (names[i]["text"], names[j]["text"])
-        for i in range(len(names))
-        for j in range(i)
-        if _apart(boxes[i], boxes[j], plane.on_phone()) <= 0.0
-    ]
+    covers = _between(boxes, boxes, plane.on_phone()) <= 0.0
+    return [(names[i]["text"], names[j]["text"]) for i, j in zip(*np.nonzero(np.tril(covers, -1)), strict=True)]
 
 
 def test_on_a_phone_the_name_of_an_upright_guide_makes_way_for_that_of_a_level() -> None:
