@@ -2493,8 +2493,8 @@ FAULTS = (
     Fault(
         "on a phone the name of an upright guide lies on that of a level",
         "dpviz/charts/names.py",
-        "covered = [any(_apart(box, other, plane) <= 0.0 for other in taken) for box in boxes]",
-        "covered = [False for box in boxes]",
+        "covered = (_between(boxes, taken, plane) <= 0.0).any(axis=1)",
+        "covered = np.zeros(len(boxes))",
         "tests/charts/test_line_plot.py::test_on_a_phone_the_name_of_an_upright_guide_makes_way_for_that_of_a_level",
     ),
     Fault(
