@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.driver import LOOKS, ROOT, TEST_FLAGS, Visitors, find_chromium, running_app, watched_tab
+from tests.browser.driver import CHROMIUM_FLAGS, LOOKS, ROOT, find_chromium, running_app, watched_tab
 
 HERE = Path(__file__).parent
 
@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
     if executable is None:
         pytest.skip("no Chromium found: install one, or name it in DPVIZ_CHROMIUM")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(TEST_FLAGS))
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
         yield chromium
         chromium.close()
 
@@ -40,22 +40,8 @@ def app_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield url
 
 
-@pytest.fixture(scope="package")
-def visitors(browser: Browser, app_url: str) -> Iterator[Visitors]:
-    made = Visitors(browser, app_url)
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def page(request: pytest.FixtureRequest, visitors: Visitors) -> Iterator[Page]:
-    """A fresh tab of the app, whose errors fail the test (``watched``)."""
-    with visitors.tab(getattr(request, "param", LOOKS[0])) as tab:
-        yield tab
-
-
-@pytest.fixture
-def first_visit(request: pytest.FixtureRequest, browser: Browser, app_url: str) -> Iterator[Page]:
-    """The same where the browser has never been there: for tests of how a page comes."""
+def page(request: pytest.FixtureRequest, browser: Browser, app_url: str) -> Iterator[Page]:
+    """A fresh tab of the app, whose errors fail the test (``watched_tab``)."""
     with watched_tab(browser, app_url, base_url=app_url, **getattr(request, "param", LOOKS[0])) as tab:
         yield tab

@@ -29,16 +29,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    FloatRect,
-    Locator,
-    Page,
-    Request,
-    expect,
-)
+from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Locator, Page, Route, expect
 
 import dpviz
 from dpviz.questions.links import TODAY, VERSION
@@ -74,14 +65,6 @@ CHROMIUM_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-)
-
-# Tests need no network: no name or address leads anywhere but to this machine. And all tabs of one visitor share a
-# process, which has the app's scripts ready.
-TEST_FLAGS = (
-    *CHROMIUM_FLAGS,
-    "--process-per-site",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 
 # Idle: connected, the app answers, no script run under way, nothing faded or still loading, every chart drawn; and so
@@ -197,79 +180,32 @@ def end_group(server: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def watched_tab(browser: Browser, own: str, **options: Any) -> Iterator[Page]:
-    """A tab of somebody who was never there, with these options of a context; watched as `watched` says."""
-    with browser.new_context(**options) as context, watched(context, own) as tab:
-        yield tab
+    """A fresh tab of a context with these options, for addresses that begin with ``own``.
 
-
-@contextmanager
-def watched(context: BrowserContext, own: str) -> Iterator[Page]:
-    """A fresh tab, for addresses that begin with ``own``, in a browser with TEST_FLAGS, which reaches no other machine.
-
-    At its end it fails if it asked for another address, if the browser's console called something an error, if no
-    script caught one, or if the page shows an exception. Requests are looked at and not held up: where they can be,
-    Chromium keeps neither files nor compiled scripts.
+    Requests elsewhere are refused: tests need no network. At its end it fails if there was one, if the browser's
+    console called something an error, if no script caught one, or if the page shows an exception.
     """
     elsewhere: list[str] = []
     errors: list[str] = []
 
-    def look(request: Request) -> None:
-        if not request.url.startswith((own, "data:", "blob:", "about:")):
-            elsewhere.append(request.url)
+    def refuse(route: Route) -> None:
+        elsewhere.append(route.request.url)
+        route.abort()
 
     def listen(message: ConsoleMessage) -> None:
         if message.type == "error":
             errors.append(message.text)
 
-    context.set_default_timeout(TIMEOUT_MS)
-    context.on("request", look)
-    try:
-        with context.new_page() as tab:
-            tab.on("console", listen)
-            tab.on("pageerror", lambda error: errors.append(str(error)))
-            yield tab
-            no_traceback(tab)
-    finally:
-        context.remove_listener("request", look)
+    with browser.new_context(**options) as context:
+        context.set_default_timeout(TIMEOUT_MS)
+        context.route(lambda url: not url.startswith((own, "data:", "blob:")), refuse)
+        tab = context.new_page()
+        tab.on("console", listen)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        yield tab
+        no_traceback(tab)
     assert elsewhere == [], elsewhere
     assert errors == [], errors
-
-
-class Visitors:
-    """One visitor of the app for each look, whose tabs come after each other: an app whose files and compiled scripts
-    are kept opens in a third of the time. Else a tab finds nothing of the one before.
-    """
-
-    def __init__(self, browser: Browser, url: str) -> None:
-        self._browser, self._url = browser, url
-        self._kept: dict[str, Page] = {}
-
-    @contextmanager
-    def tab(self, look: dict[str, Any]) -> Iterator[Page]:
-        stays = self._visitor(look)
-        context = stays.context
-        try:
-            with watched(context, self._url) as tab:
-                yield tab
-        finally:
-            for opened in context.pages:
-                if opened is not stays:
-                    opened.close()
-            context.clear_cookies()
-            everything = {"origin": self._url, "storageTypes": "all"}
-            context.new_cdp_session(stays).send("Storage.clearDataForOrigin", everything)
-
-    def close(self) -> None:
-        for stays in self._kept.values():
-            stays.context.close()
-
-    def _visitor(self, look: dict[str, Any]) -> Page:
-        """Its tab that stays, and with it the process."""
-        key = json.dumps(look, sort_keys=True)
-        if key not in self._kept:
-            self._kept[key] = self._browser.new_context(base_url=self._url, **look).new_page()
-            self._kept[key].goto("/_stcore/health")
-        return self._kept[key]
 
 
 def visitor(browser: Browser, url: str) -> Page:

@@ -53,7 +53,6 @@ def tab(browser: Browser, folder: Path, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.one_of(2)
 def test_every_slider_of_a_page_moves_its_chart(browser: Browser, folder: Path, name: str) -> None:
     with tab(browser, folder) as page:
         goes_to(page, folder / f"{name}.html")
@@ -94,8 +93,7 @@ def test_a_second_slider_sends_the_first_back_and_says_where_both_move(browser: 
         assert control(page, "sigma").locator('input[type="text"]').input_value() != value
 
 
-@pytest.mark.parametrize("options", [{**PHONE, "color_scheme": "dark"}, *LOOKS], ids=["phone", "light", "dark"])
-@pytest.mark.one_of(3)
+@pytest.mark.parametrize("options", [*LOOKS, {**PHONE, "color_scheme": "dark"}], ids=["light", "dark", "phone"])
 def test_a_page_fits_every_screen_in_its_theme(browser: Browser, folder: Path, options: dict[str, Any]) -> None:
     with tab(browser, folder, **options) as page:
         for name in ("index.html", "spend.html"):
@@ -112,7 +110,6 @@ def test_a_page_fits_every_screen_in_its_theme(browser: Browser, folder: Path, o
 
 
 @pytest.mark.parametrize("width", [340, 720])
-@pytest.mark.one_of(2)
 def test_in_a_frame_the_words_of_a_chart_stand_where_they_stand_on_the_page(
     browser: Browser, folder: Path, width: int
 ) -> None:

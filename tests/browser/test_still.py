@@ -117,22 +117,19 @@ new PerformanceObserver((list) => {
 """
 
 
-@pytest.mark.parametrize(
-    "first_visit", [PHONE, *LOOKS], indirect=True, ids=lambda look: f"{look['viewport']['width']}px"
-)
-@pytest.mark.one_of(3)
-def test_home_keeps_its_place_while_it_loads(first_visit: Page) -> None:
-    first_visit.add_init_script(SHIFTED)
-    open_page(first_visit)
-    assert 0 < first_visit.evaluate("() => shifted") < 0.04
+@pytest.mark.parametrize("page", [PHONE, *LOOKS], indirect=True, ids=lambda look: f"{look['viewport']['width']}px")
+def test_home_keeps_its_place_while_it_loads(page: Page) -> None:
+    page.add_init_script(SHIFTED)
+    open_page(page)
+    assert 0 < page.evaluate("() => shifted") < 0.04
 
 
-def test_the_side_bar_finds_its_room_when_it_comes(first_visit: Page) -> None:
-    first_visit.add_init_script(SHIFTS)
-    open_page(first_visit, "noise")
-    shifts: list[dict[str, Any]] = first_visit.evaluate("() => shifts")
+def test_the_side_bar_finds_its_room_when_it_comes(page: Page) -> None:
+    page.add_init_script(SHIFTS)
+    open_page(page, "noise")
+    shifts: list[dict[str, Any]] = page.evaluate("() => shifts")
     assert shifts, "the page was watched"
     assert not [one for one in shifts if one["wide"] > 0.7 and one["right"] > 100], "the whole page moves to the right"
-    open_page(first_visit, "noise", present="1")
-    left = first_visit.evaluate("() => document.querySelector('[data-testid=stMain]').getBoundingClientRect().left")
+    open_page(page, "noise", present="1")
+    left = page.evaluate("() => document.querySelector('[data-testid=stMain]').getBoundingClientRect().left")
     assert left == 0, "a bare page keeps no room for it"
