@@ -447,11 +447,7 @@ def floor_lines(
     places = pushed_apart([plane.down(floor.y) - 8 for floor in named], gap=14, low=8, high=inner - 8)
     write = numbers.tenths if share else numbers.epsilon
     texts = [f"{floor.name}: {write(floor.y)}" for floor in named]
-    free = _NARROW - _INDENT - max((text_width(text, look.SMALL_SIZE) for text in texts), default=0.0)
-    taken = any(stop > free and abs(down - place) < GAP for stop, down in _reaching(ends, plane) for place in places)
-    right = not taken and any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x))
-    if right and texts:
-        right = not _met(texts, places, lines, plane, right=True) or _met(texts, places, lines, plane, right=False)
+    right = bool(texts) and _at_right(texts, places, lines, ends, plane)
     side: Annotation = {"xanchor": "right", "xshift": -_INDENT} if right else {"xanchor": "left", "xshift": _INDENT}
     return dotted, [
         _on_paper(text, int(right), 1 - place / inner, yanchor="middle", **side)
@@ -459,16 +455,26 @@ def floor_lines(
     ]
 
 
-def _met(texts: Sequence[str], places: Sequence[float], lines: Sequence[Line], plane: Plane, *, right: bool) -> bool:
-    """Whether a line crosses one of the names at that end of a plot, which stand `places` pixels from its top."""
-    boxes = []
-    for text, place in zip(texts, places, strict=True):
-        width = text_width(text, look.SMALL_SIZE)
-        middle = (_INDENT + 0.5 * width) / plane.width
-        boxes.append(Box(1.0 - middle if right else middle, 1.0 - place / plane.inner, width, look.SMALL_SIZE))
+def _at_right(
+    texts: Sequence[str], places: Sequence[float], lines: Sequence[Line], ends: Sequence[look.PlotlyDict], plane: Plane
+) -> bool:
+    """Whether names of floors, `places` pixels from the plot's top, stand at its right end and not at its left one."""
+    widths = np.array([text_width(text, look.SMALL_SIZE) for text in texts])
+    free = _NARROW - _INDENT - widths.max()
+    if any(stop > free and abs(down - place) < GAP for stop, down in _reaching(ends, plane) for place in places):
+        return False
+    if not any(plane.x.share(float(line.x[-1])) >= RIGHT for line in lines if len(line.x)):
+        return False
     x = np.linspace(0.0, 1.0, 200)
     courses = plane.courses(x, [(line.x, line.y) for line in lines])
-    return bool((plane.apart(boxes, x, courses, _CLEAR) < _ON).any())
+    middles = (_INDENT + 0.5 * widths) / plane.width
+
+    def crossed(across: Array) -> bool:
+        rows = zip(across, places, widths, strict=True)
+        boxes = [Box(at, 1.0 - place / plane.inner, width, look.SMALL_SIZE) for at, place, width in rows]
+        return bool((plane.apart(boxes, x, courses, _CLEAR) < _ON).any())
+
+    return not crossed(1.0 - middles) or crossed(middles)
 
 
 def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:

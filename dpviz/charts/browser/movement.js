@@ -47,7 +47,6 @@ export class Movement {
     const frame = this.frames.at(field, text);
     const shown = frame?.figure ? this.show(frame, field) : false;
     this.fade(shown !== true, frame === null ? NO_ANSWER : frame?.why);
-    document.documentElement.toggleAttribute(COMING, this.frames.coming(field, text));
     if (shown instanceof Promise) shown.then((stands) => stands && this.at(field, text) && this.fade(false));
   }
 
@@ -75,7 +74,7 @@ export class Movement {
     const words = faded ? why : "";
     document.documentElement.toggleAttribute("data-dpviz-behind", faded);
     document.documentElement.toggleAttribute(UNANSWERED, words === NO_ANSWER);
-    if (!this.last) document.documentElement.toggleAttribute(COMING, false);
+    document.documentElement.toggleAttribute(COMING, this.last !== null && this.frames.coming(this.last.field, this.last.text));
     if (this.why.textContent !== words) this.why.textContent = words;
   }
 }
